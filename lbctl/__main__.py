@@ -1,0 +1,5 @@
+"""Run lbctl as ``python -m lbctl``."""
+
+from lbctl.cli import main
+
+main()

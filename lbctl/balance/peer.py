@@ -1,0 +1,39 @@
+"""One instance's running numbers, which survive every rebuild of the picker."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Protocol
+
+from lbctl.model import Instance
+
+
+class Target(Protocol):
+    """Where a picked call goes: a subchannel, or a modelled server."""
+
+    def send(self, call: object) -> None: ...
+
+
+@dataclass(slots=True, eq=False)
+class Peer:
+    """An instance as the balancer knows it; counts only ever grow, so in flight cannot drift.
+
+    ``picks`` and ``finished`` are written by the engine, once per attempt; everything else by the balancer.
+    """
+
+    instance: Instance
+    target: Target | None = None
+    picks: int = 0
+    finished: int = 0
+    expected: float = 0.0  # picks expected in closed epochs
+    credit: float = 0.0  # a policy's own number (smooth WRR's current weight)
+    ready: bool = False
+    drained: bool = False
+
+    @property
+    def weight(self) -> int:
+        return self.instance.effective_weight
+
+    @property
+    def in_flight(self) -> int:
+        return self.picks - self.finished

@@ -1,0 +1,131 @@
+"""Durations in constant memory: a log-linear histogram from 1 us to 1 h with under 1 % relative error.
+
+Bucket of a duration of u microseconds: u itself below 256; above, with k = bit_length(u) - 8, bucket k*128 + (u >> k).
+Every bucket above 256 us is 2^k wide and starts at 128 * 2^k or later, so it is at most 1/128 = 0.78 % of its value
+wide, and its middle is within 0.4 % of everything in it.
+
+    u        1   255   256   257   511    512 ... 1000
+    k        -     -     1     1     1      2 ...    2
+    bucket   1   255   256   256   383    384 ...  506
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from math import ceil
+
+BUCKETS = 3328  # 1 h = 3.6e9 us has bit_length 32: k = 24, bucket 24 * 128 + 255
+_TOP = (1 << 32) - 1
+
+
+def bucket_of(us: int) -> int:
+    """The bucket of a duration in whole microseconds; negative counts as 0, beyond 71 minutes as the last."""
+    if us < 256:
+        return us if us > 0 else 0
+    if us > _TOP:
+        return BUCKETS - 1
+    k = us.bit_length() - 8
+    return (k << 7) + (us >> k)
+
+
+def lower_edge(bucket: int) -> int:
+    """The smallest duration in the bucket, microseconds."""
+    if bucket < 256:
+        return bucket
+    k = (bucket >> 7) - 1
+    return (bucket - (k << 7)) << k
+
+
+def middle(bucket: int) -> float:
+    """The middle of the bucket, microseconds."""
+    return (lower_edge(bucket) + lower_edge(bucket + 1) - 1) / 2
+
+
+class Histogram:
+    """Counts of durations. Hot paths may add to ``counts[bucket_of(us)]`` themselves and then call ``noted``."""
+
+    __slots__ = ("counts", "max_us", "min_us", "total", "total_us")
+
+    def __init__(self) -> None:
+        self.counts = [0] * BUCKETS
+        self.total = 0
+        self.total_us = 0
+        self.min_us = _TOP
+        self.max_us = 0
+
+    def record(self, us: int, count: int = 1) -> None:
+        """Add ``count`` durations of ``us`` microseconds."""
+        us = max(us, 0)
+        self.counts[bucket_of(us)] += count
+        self.total += count
+        self.total_us += us * count
+        if us < self.min_us:
+            self.min_us = us
+        if us > self.max_us:
+            self.max_us = us
+
+    def merge(self, other: Histogram) -> None:
+        """Add another histogram's durations to this one."""
+        self.counts = [a + b for a, b in zip(self.counts, other.counts, strict=True)]
+        self.total += other.total
+        self.total_us += other.total_us
+        self.min_us = min(self.min_us, other.min_us)
+        self.max_us = max(self.max_us, other.max_us)
+
+    def copy(self) -> Histogram:
+        """An independent histogram with the same durations."""
+        twin = Histogram()
+        twin.merge(self)
+        return twin
+
+    @property
+    def mean_us(self) -> float:
+        """The exact mean, microseconds; 0 for no durations."""
+        return self.total_us / self.total if self.total else 0.0
+
+    def quantiles(self, qs: Sequence[float]) -> list[float]:
+        """Nearest-rank quantiles (0 < q <= 1, ascending), microseconds, never outside the recorded min and max.
+
+        Raises ValueError for an empty histogram: a percentile of nothing is not 0.
+        """
+        if not self.total:
+            raise ValueError("no durations recorded")
+        found: list[float] = []
+        ranks = [max(1, ceil(q * self.total)) for q in qs]
+        seen = 0
+        counts = self.counts
+        for block in range(0, BUCKETS, 128):
+            chunk = counts[block : block + 128]
+            here = sum(chunk)
+            while len(found) < len(ranks) and seen + here >= ranks[len(found)]:
+                bucket = block + _position(chunk, ranks[len(found)] - seen)
+                found.append(min(max(middle(bucket), self.min_us), self.max_us))
+            seen += here
+            if len(found) == len(ranks):
+                break
+        return found
+
+    def quantile(self, q: float) -> float:
+        """One nearest-rank quantile, microseconds; raises ValueError for an empty histogram."""
+        return self.quantiles((q,))[0]
+
+    def rebinned(self, edges_us: Sequence[int]) -> list[int]:
+        """Counts below each ascending edge and, last, at or above the final one; a bucket goes where it starts."""
+        counts = self.counts
+        cuts = [0, *(_first_bucket_at(edge) for edge in edges_us), BUCKETS]
+        return [sum(counts[a:b]) for a, b in zip(cuts, cuts[1:], strict=False)]
+
+
+def _position(chunk: Iterable[int], rank: int) -> int:
+    """The index at which the running sum of the chunk reaches the rank."""
+    seen = 0
+    for index, count in enumerate(chunk):
+        seen += count
+        if seen >= rank:
+            return index
+    raise AssertionError("rank is beyond the chunk")
+
+
+def _first_bucket_at(edge_us: int) -> int:
+    bucket = bucket_of(edge_us)
+    return bucket if lower_edge(bucket) >= edge_us else bucket + 1
