@@ -1,0 +1,129 @@
+"""What things look like: SGR codes per role, and the glyph sets. Colour is never the only carrier of a meaning."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True, slots=True)
+class Style:
+    """The SGR sequence that switches each role on; ``reset`` ends all. Empty strings where a role is not drawn.
+
+    Only the 16 base colours are used, so the user's own theme decides what they look like.
+    """
+
+    ok: str
+    warn: str
+    err: str
+    accent: str
+    bar: str
+    latency: str
+    muted: str
+    bold: str
+    reverse: str
+    reset: str
+
+    @property
+    def colour(self) -> bool:
+        return bool(self.ok)
+
+
+PLAIN = Style(*[""] * 10)
+MONOCHROME = Style(*[""] * 7, bold="\x1b[1m", reverse="\x1b[7m", reset="\x1b[0m")
+COLOUR = Style(
+    ok="\x1b[32m",
+    warn="\x1b[33m",
+    err="\x1b[31m",
+    accent="\x1b[36m",
+    bar="\x1b[34m",
+    latency="\x1b[35m",
+    muted="\x1b[90m",
+    bold="\x1b[1m",
+    reverse="\x1b[7m",
+    reset="\x1b[0m",
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Glyphs:
+    """One set of drawing characters, all one cell wide. ``eighths`` and ``levels`` grow from least to full."""
+
+    thin: str
+    thin_half: str
+    tick: str
+    eighths: str
+    track: str
+    levels: str
+    rule: str
+    wall: str
+    selected: str
+    ready: str
+    half: str
+    gone: str
+    ellipsis: str
+    dot: str
+    delta: str
+    corners: str  # top left, top right, bottom left, bottom right
+    ascii: bool = False
+
+
+UNICODE = Glyphs(
+    thin="━",
+    thin_half="╸",
+    tick="┃",
+    eighths="▏▎▍▌▋▊▉█",
+    track="░",
+    levels="▁▂▃▄▅▆▇█",
+    rule="─",
+    wall="│",
+    selected="▸",
+    ready="●",
+    half="◐",
+    gone="○",
+    ellipsis="…",
+    dot="·",
+    delta="Δ",
+    corners="┌┐└┘",
+)
+ASCII = Glyphs(
+    thin="=",
+    thin_half="-",
+    tick="|",
+    eighths="-=#",
+    track=".",
+    levels="_.-=+*#%",
+    rule="-",
+    wall="|",
+    selected=">",
+    ready="*",
+    half="o",
+    gone="x",
+    ellipsis="~",
+    dot="-",
+    delta="d",
+    corners="++++",
+    ascii=True,
+)
+
+
+def glyphs_for(encoding: str | None, *, ascii_only: bool = False) -> Glyphs:
+    """The Unicode set where the encoding has every glyph of it, otherwise the ASCII set."""
+    if ascii_only or not encoding:
+        return ASCII
+    everything = "".join(part for part in _parts(UNICODE))
+    try:
+        everything.encode(encoding)
+    except (UnicodeEncodeError, LookupError):
+        return ASCII
+    return UNICODE
+
+
+def _parts(glyphs: Glyphs) -> list[str]:
+    return [value for name in Glyphs.__slots__ if isinstance(value := getattr(glyphs, name), str)]
+
+
+def style_for(*, colour: bool, attributes: bool = True) -> Style:
+    """Colour, or bold and reverse only (NO_COLOR), or nothing at all (not a terminal)."""
+    if colour:
+        return COLOUR
+    return MONOCHROME if attributes else PLAIN
