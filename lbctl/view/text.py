@@ -1,4 +1,4 @@
-"""Words and numbers for the screen: cleaned, measured in terminal cells, cut to fit, and always spelled the same way."""
+"""Words and numbers for the screen: cleaned, measured in terminal cells, cut to fit, always spelled the same way."""
 
 from __future__ import annotations
 
@@ -9,9 +9,9 @@ _LIMIT = 500
 
 
 def clean(text: str, limit: int = _LIMIT, *, ascii_only: bool = False) -> str:
-    """Text from outside, safe to draw: nothing that moves the cursor, reorders or hides text, cut at ``limit`` characters.
+    r"""Make text from outside safe to draw: nothing in it moves the cursor, reorders or hides text; cut at ``limit``.
 
-    What cannot be shown is spelled as its code (``\\x1b``, ``\\u202e``); with ``ascii_only`` everything else that is not
+    What cannot be shown is spelled as its code (``\x1b``, ``\u202e``); with ``ascii_only`` everything else that is not
     ASCII becomes ``?``.
     """
     if len(text) > limit:
@@ -137,7 +137,7 @@ def age(seconds: float | None) -> str:
 
 
 def count(number: float, width: int = 9) -> str:
-    """A count in at most ``width`` cells: ``6,292``, or ``6292``, ``12k``, ``3.4M`` where that is all that fits."""
+    """Spell a count in at most ``width`` cells: ``6,292``, or ``6292``, ``12k``, ``3.4M`` where that is all that fits."""
     whole = round(number)
     plain = f"{whole:,}"
     if len(plain) <= width:
@@ -153,12 +153,12 @@ def count(number: float, width: int = 9) -> str:
 
 
 def percent(share: float | None) -> str:
-    """A share (0..1) as a percentage with one decimal: ``41.7``; None is ``-``."""
+    """Spell a share (0..1) as a percentage with one decimal: ``41.7``; None is ``-``."""
     return NONE if share is None else f"{share * 100:.1f}"
 
 
 def points(delta: float | None) -> str:
-    """A difference of shares in percentage points, signed, at most 5 cells: ``+10.7``, ``-0.2``, never ``-0.0``."""
+    """Spell a difference of shares in percentage points, at most 5 cells: ``+10.7``, ``-0.2``, never ``-0.0``."""
     if delta is None:
         return NONE
     value = delta * 100

@@ -28,8 +28,8 @@ class Style:
         return bool(self.ok)
 
 
-PLAIN = Style(*[""] * 10)
-MONOCHROME = Style(*[""] * 7, bold="\x1b[1m", reverse="\x1b[7m", reset="\x1b[0m")
+PLAIN = Style("", "", "", "", "", "", "", bold="", reverse="", reset="")
+MONOCHROME = Style("", "", "", "", "", "", "", bold="\x1b[1m", reverse="\x1b[7m", reset="\x1b[0m")
 COLOUR = Style(
     ok="\x1b[32m",
     warn="\x1b[33m",
@@ -107,10 +107,10 @@ ASCII = Glyphs(
 
 
 def glyphs_for(encoding: str | None, *, ascii_only: bool = False) -> Glyphs:
-    """The Unicode set where the encoding has every glyph of it, otherwise the ASCII set."""
+    """Choose the Unicode set where the encoding has every glyph of it, otherwise the ASCII set."""
     if ascii_only or not encoding:
         return ASCII
-    everything = "".join(part for part in _parts(UNICODE))
+    everything = "".join(_parts(UNICODE))
     try:
         everything.encode(encoding)
     except (UnicodeEncodeError, LookupError):
