@@ -137,7 +137,7 @@ def age(seconds: float | None) -> str:
 
 
 def count(number: float, width: int = 9) -> str:
-    """Spell a count in at most ``width`` cells: ``6,292``, or ``6292``, ``12k``, ``3.4M`` where that is all that fits."""
+    """Spell a count in at most ``width`` cells: ``6,292``, or ``6292``, ``12k``, ``3.4M`` if no more fits."""
     whole = round(number)
     plain = f"{whole:,}"
     if len(plain) <= width:
