@@ -12,6 +12,7 @@ wide, and its middle is within 0.4 % of everything in it.
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
+from itertools import pairwise
 from math import ceil
 
 BUCKETS = 3328  # 1 h = 3.6e9 us has bit_length 32: k = 24, bucket 24 * 128 + 255
@@ -19,7 +20,7 @@ _TOP = (1 << 32) - 1
 
 
 def bucket_of(us: int) -> int:
-    """The bucket of a duration in whole microseconds; negative counts as 0, beyond 71 minutes as the last."""
+    """Return the bucket of a duration in whole microseconds; negative counts as 0, beyond 71 minutes as the last."""
     if us < 256:
         return us if us > 0 else 0
     if us > _TOP:
@@ -29,7 +30,7 @@ def bucket_of(us: int) -> int:
 
 
 def lower_edge(bucket: int) -> int:
-    """The smallest duration in the bucket, microseconds."""
+    """Return the smallest duration in the bucket, microseconds."""
     if bucket < 256:
         return bucket
     k = (bucket >> 7) - 1
@@ -37,12 +38,12 @@ def lower_edge(bucket: int) -> int:
 
 
 def middle(bucket: int) -> float:
-    """The middle of the bucket, microseconds."""
+    """Return the middle of the bucket, microseconds."""
     return (lower_edge(bucket) + lower_edge(bucket + 1) - 1) / 2
 
 
 class Histogram:
-    """Counts of durations. Hot paths may add to ``counts[bucket_of(us)]`` themselves and then call ``noted``."""
+    """Counts of durations. Hot paths may add to ``counts[bucket_of(us)]`` themselves and then call ``fold``."""
 
     __slots__ = ("counts", "max_us", "min_us", "total", "total_us")
 
@@ -64,6 +65,15 @@ class Histogram:
         if us > self.max_us:
             self.max_us = us
 
+    def fold(self, count: int, total_us: int, min_us: int, max_us: int) -> None:
+        """Account for ``count`` > 0 durations whose buckets the caller has already counted in ``counts``."""
+        self.total += count
+        self.total_us += total_us
+        if min_us < self.min_us:
+            self.min_us = min_us
+        if max_us > self.max_us:
+            self.max_us = max_us
+
     def merge(self, other: Histogram) -> None:
         """Add another histogram's durations to this one."""
         self.counts = [a + b for a, b in zip(self.counts, other.counts, strict=True)]
@@ -73,7 +83,7 @@ class Histogram:
         self.max_us = max(self.max_us, other.max_us)
 
     def copy(self) -> Histogram:
-        """An independent histogram with the same durations."""
+        """Return an independent histogram with the same durations."""
         twin = Histogram()
         twin.merge(self)
         return twin
@@ -110,22 +120,20 @@ class Histogram:
         return self.quantiles((q,))[0]
 
     def rebinned(self, edges_us: Sequence[int]) -> list[int]:
-        """Counts below each ascending edge and, last, at or above the final one; a bucket goes where it starts."""
+        """Return the counts at or below each ascending edge (above the one before) and, last, above the final one.
+
+        A duration equal to an edge is always at or below it; one above it by less than 0.8 % may be, too.
+        """
         counts = self.counts
-        cuts = [0, *(_first_bucket_at(edge) for edge in edges_us), BUCKETS]
-        return [sum(counts[a:b]) for a, b in zip(cuts, cuts[1:], strict=False)]
+        cuts = [0, *(bucket_of(edge) + 1 for edge in edges_us), BUCKETS]
+        return [sum(counts[a:b]) for a, b in pairwise(cuts)]
 
 
 def _position(chunk: Iterable[int], rank: int) -> int:
-    """The index at which the running sum of the chunk reaches the rank."""
+    """Return the index at which the running sum of the chunk reaches the rank."""
     seen = 0
     for index, count in enumerate(chunk):
         seen += count
         if seen >= rank:
             return index
     raise AssertionError("rank is beyond the chunk")
-
-
-def _first_bucket_at(edge_us: int) -> int:
-    bucket = bucket_of(edge_us)
-    return bucket if lower_edge(bucket) >= edge_us else bucket + 1
