@@ -1,0 +1,85 @@
+"""The command line: one module per command, assembled here; nothing heavy is imported before a command runs."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable, Sequence
+from typing import Annotated, NoReturn
+
+import typer
+
+from lbctl import __version__
+from lbctl.cli.failures import guarded
+from lbctl.cli.help import Listed, first_contact, root_help
+from lbctl.cli.options import root_options
+
+LISTED: tuple[Listed, ...] = ()
+
+
+def main(arguments: Sequence[str] | None = None) -> NoReturn:
+    """Run lbctl and leave with its exit status."""
+    for stream in (sys.stdout, sys.stderr):
+        if hasattr(stream, "reconfigure"):
+            stream.reconfigure(errors="backslashreplace")
+    sys.exit(run(sys.argv[1:] if arguments is None else arguments))
+
+
+def run(arguments: Sequence[str]) -> int:
+    """Run one command line and return its exit status; nothing is raised."""
+    app = build()
+    return guarded(lambda: app(args=list(arguments), prog_name="lbctl", standalone_mode=False))
+
+
+def build() -> typer.Typer:
+    """Assemble the application. Help is coloured and boxed on a terminal only.""" ""
+    app = typer.Typer(
+        name="lbctl",
+        add_completion=False,
+        pretty_exceptions_enable=False,
+        rich_markup_mode="rich" if sys.stdout.isatty() else None,
+        context_settings={"help_option_names": ["-h", "--help"]},
+    )
+    app.callback(invoke_without_command=True, add_help_option=False)(_root)
+    for listed in LISTED:
+        app.command(listed.name, help=listed.help, **listed.options)(listed.function)
+    app.command("version")(_version)
+    app.command("help")(_help)
+    return app
+
+
+def _print(text: str) -> None:
+    print(text)  # noqa: T201
+
+
+def _ending(text: Callable[[], str]) -> Callable[[bool], None]:
+    def show(wanted: bool) -> None:
+        if wanted:
+            _print(text())
+            raise typer.Exit
+
+    return show
+
+
+def _flag(*names: str, text: Callable[[], str]) -> object:
+    return typer.Option(*names, is_eager=True, callback=_ending(text), show_default=False)
+
+
+@root_options
+def _root(
+    context: typer.Context,
+    help_: Annotated[bool, _flag("-h", "--help", text=lambda: root_help(LISTED))] = False,
+    version: Annotated[bool, _flag("-V", "--version", text=lambda: f"lbctl {__version__}")] = False,
+) -> None:
+    """See and test what client-side load balancing does to gRPC services registered in etcd."""
+    if context.invoked_subcommand is None:
+        _print(first_contact())
+
+
+def _version() -> None:
+    """Print the version."""
+    _print(f"lbctl {__version__}")
+
+
+def _help(command: Annotated[str | None, typer.Argument(metavar="COMMAND", show_default=False)] = None) -> int:
+    """Help for lbctl or for one command."""
+    return run(["--help"] if command is None else [command, "--help"])

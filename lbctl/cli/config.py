@@ -1,0 +1,151 @@
+"""The configuration file: YAML in ./lbctl.yaml and $XDG_CONFIG_HOME/lbctl/config.yaml, or the one --config names.
+
+Two shapes may be mixed in one file. lbctl's own:
+
+    etcd: {endpoints: "127.0.0.1:2379", user: root, password_file: pw.txt, dial_timeout: 2s}
+    prefix: /services/
+    policy: smooth_wrr
+    check: {enabled: true, interval: 1s, timeout: 500ms}
+
+and the settings document of a weighted_random balancer (top key ``weighted_random_balancer``): its ``health_check``
+becomes ``check``, and it makes ``weighted_random`` the policy of hammer unless ``policy`` says otherwise. Its other
+keys are known and have no effect in this version, which is said when one is used.
+"""
+
+from __future__ import annotations
+
+import difflib
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from lbctl.cli.settings import SETTINGS
+from lbctl.errors import UsageError
+
+_OWN = {setting.file: setting.file for setting in SETTINGS if setting.file}
+_BALANCER = "weighted_random_balancer"
+_SEED = {
+    f"{_BALANCER}.health_check.enabled": "check.enabled",
+    f"{_BALANCER}.health_check.interval": "check.interval",
+    f"{_BALANCER}.health_check.timeout": "check.timeout",
+}
+_NO_EFFECT = tuple(
+    f"{_BALANCER}.{key}"
+    for key in (
+        "weight.min",
+        "weight.max",
+        "weight.default",
+        "dynamic_weight.enabled",
+        "dynamic_weight.adjustment_interval",
+        "dynamic_weight.metrics_window",
+        "dynamic_weight.error_rate_thresholds.reduce_weight",
+        "dynamic_weight.error_rate_thresholds.increase_weight",
+        "dynamic_weight.latency_thresholds.high_latency",
+        "dynamic_weight.latency_thresholds.low_latency",
+        "algorithm.type",
+        "algorithm.threshold",
+        "monitoring.enabled",
+        "monitoring.prometheus_endpoint",
+        "logging.level",
+        "logging.format",
+    )
+)
+_KNOWN = {**_OWN, **_SEED}
+_ALL = (*_KNOWN, *_NO_EFFECT)
+
+
+@dataclass(frozen=True, slots=True)
+class FileSettings:
+    """The settings found in files, as text with their origin, and notes worth showing."""
+
+    values: Mapping[str, tuple[str, str]] = field(default_factory=dict)
+    notes: tuple[str, ...] = ()
+
+
+def config_paths(named: str | None, environ: Mapping[str, str], here: Path) -> list[Path]:
+    """List the files to read, weakest first; only the named one if one is named."""
+    named = named or environ.get("LBCTL_CONFIG")
+    if named:
+        return [Path(named).expanduser()]
+    home = environ.get("XDG_CONFIG_HOME") or str(Path(environ.get("HOME") or "~").expanduser() / ".config")
+    candidates = [Path(home) / "lbctl" / "config.yaml", here / "lbctl.yaml"]
+    return [path for path in candidates if path.is_file()]
+
+
+def read_config(paths: list[Path]) -> FileSettings:
+    """All files merged key by key, later ones winning; raises UsageError that names file and key."""
+    values: dict[str, tuple[str, str]] = {}
+    notes: list[str] = []
+    for path in paths:
+        found, ignored = _read_one(path)
+        values.update(found)
+        if ignored:
+            notes.append(f"{path}: no effect in this version: {', '.join(ignored)}")
+    return FileSettings(values, tuple(notes))
+
+
+def _read_one(path: Path) -> tuple[dict[str, tuple[str, str]], list[str]]:
+    values: dict[str, tuple[str, str]] = {}
+    ignored: list[str] = []
+    for key, value in _leaves(path, _document(path)):
+        if key in _NO_EFFECT:
+            ignored.append(key)
+        elif key in _KNOWN:
+            values[_KNOWN[key]] = (_plain(path, key, value), f"{path}: {key}")
+        else:
+            raise UsageError(f"{path}: unknown key {key!r}", _nearest(key))
+    if any(key.startswith(_BALANCER) for key in ignored) or any(_BALANCER in origin for _, origin in values.values()):
+        values.setdefault("policy", ("weighted_random", f"{path}: {_BALANCER}"))
+    return values, ignored
+
+
+def _document(path: Path) -> Mapping[Any, Any]:
+    import yaml
+
+    try:
+        document = yaml.safe_load(path.read_text(encoding="utf-8"))
+    except OSError as error:
+        raise UsageError(f"cannot read configuration {path}: {error.strerror or error}") from None
+    except UnicodeDecodeError:
+        raise UsageError(f"{path}: not UTF-8 text") from None
+    except yaml.MarkedYAMLError as error:
+        mark = error.problem_mark
+        where = f":{mark.line + 1}:{mark.column + 1}" if mark else ""
+        raise UsageError(f"{path}{where}: not YAML: {error.problem}") from None
+    except yaml.YAMLError as error:
+        raise UsageError(f"{path}: not YAML: {error}") from None
+    if document is None:
+        return {}
+    if not isinstance(document, Mapping):
+        raise UsageError(f"{path}: the top of the file must be keys, not a {type(document).__name__}")
+    return document
+
+
+def _leaves(path: Path, tree: Mapping[Any, Any], above: str = "") -> Iterator[tuple[str, Any]]:
+    for name, value in tree.items():
+        key = f"{above}{name}"
+        if isinstance(value, Mapping):
+            if not any(known.startswith(f"{key}.") for known in _ALL):
+                raise UsageError(f"{path}: unknown key {key!r}", _nearest(key))
+            yield from _leaves(path, value, f"{key}.")
+        elif value is not None:
+            yield key, value
+        elif key not in _ALL and not any(known.startswith(f"{key}.") for known in _ALL):
+            raise UsageError(f"{path}: unknown key {key!r}", _nearest(key))
+
+
+def _plain(path: Path, key: str, value: object) -> str:
+    """Spell the value as the same text a flag would have; a list of plain values joins with commas."""
+    if isinstance(value, bool):
+        return "true" if value else "false"
+    if isinstance(value, list) and all(isinstance(item, str | int | float) for item in value):
+        return ",".join(str(item) for item in value)
+    if isinstance(value, str | int | float):
+        return str(value)
+    raise UsageError(f"{path}: {key}: expected a plain value, not a {type(value).__name__}")
+
+
+def _nearest(key: str) -> str:
+    near = difflib.get_close_matches(key, _ALL, n=1)
+    return f"did you mean {near[0]}?" if near else f"known keys: {', '.join(_OWN)}"

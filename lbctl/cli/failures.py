@@ -1,0 +1,148 @@
+"""From an exception to two lines on standard error and an exit status; never a traceback for the user."""
+
+from __future__ import annotations
+
+import os
+import sys
+import traceback
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+import typer
+
+from lbctl.errors import ExitCode, LbctlError, UsageError
+
+
+def guarded(call: Callable[[], object]) -> int:
+    """Run the application and return the process's exit status, whatever happens."""
+    try:
+        status = _status(call())
+        sys.stdout.flush()
+        return status
+    except SystemExit as leaving:
+        return _status(leaving.code)
+    except KeyboardInterrupt:
+        return ExitCode.INTERRUPTED
+    except BrokenPipeError:
+        return _stdout_closed()
+    except typer.Abort:
+        return ExitCode.INTERRUPTED
+    except BaseException as error:
+        return _explained(_cause(error))
+
+
+def _status(result: object) -> int:
+    return int(result) if isinstance(result, int) else ExitCode.OK
+
+
+def _cause(error: BaseException) -> BaseException:
+    """Find what went wrong inside the exception groups of task groups: our own error if there is one, else the first."""
+    leaves = list(_leaves(error))
+    return next((leaf for leaf in leaves if isinstance(leaf, LbctlError)), leaves[0])
+
+
+def _leaves(error: BaseException) -> list[BaseException]:
+    if isinstance(error, BaseExceptionGroup):
+        return [leaf for inner in error.exceptions for leaf in _leaves(inner)]
+    return [error]
+
+
+def _explained(error: BaseException) -> int:
+    if isinstance(error, KeyboardInterrupt):
+        return ExitCode.INTERRUPTED
+    if isinstance(error, BrokenPipeError):
+        return _stdout_closed()
+    if isinstance(error, LbctlError):
+        _say(str(error), error.hint)
+        return error.exit_code
+    usage = _usage_text(error)
+    if usage is not None:
+        _say(*usage)
+        return ExitCode.USAGE
+    return _internal(error)
+
+
+def _usage_text(error: BaseException) -> tuple[str, str] | None:
+    """Message and hint of a usage error that typer raised, recognised by what its documentation shows of them."""
+    show = getattr(error, "format_message", None)
+    if show is None:
+        return None
+    context = getattr(error, "ctx", None)
+    command = getattr(context, "command_path", "lbctl")
+    message = " ".join(str(show()).split())
+    return message.removesuffix("."), f"see: {command} --help"
+
+
+def _internal(error: BaseException) -> int:
+    found = _bug(error, None)
+    _say(str(found), found.hint)
+    return found.exit_code
+
+
+class InternalError(LbctlError):
+    """A bug of lbctl, with its traceback put away."""
+
+
+@contextmanager
+def internal_errors(log_file: Path | None) -> Iterator[None]:
+    """Turn an unexpected exception into an InternalError whose traceback is in the log file."""
+    try:
+        yield
+    except Exception as error:
+        cause = _cause(error)
+        expected = (
+            isinstance(cause, LbctlError | BrokenPipeError | typer.Exit | typer.Abort) or _usage_text(cause) is not None
+        )
+        if expected or log_file is None:
+            raise
+        raise _bug(error, log_file) from error
+
+
+def _bug(error: BaseException, log_file: Path | None) -> InternalError:
+    lines = "".join(traceback.format_exception(error))
+    message = f"internal error: {type(error).__name__}: {error}"
+    if os.environ.get("LBCTL_DEBUG"):
+        print(lines, file=sys.stderr, end="")  # noqa: T201
+        return InternalError(message, "this is a bug in lbctl")
+    where = _temporary(lines) if log_file is None else append(log_file, lines)
+    return InternalError(message, f"this is a bug in lbctl; the traceback is in {where} (LBCTL_DEBUG=1 prints it)")
+
+
+def append(log_file: Path, lines: str) -> Path:
+    """Add lines to the log file; raises UsageError where it cannot be written."""
+    try:
+        with log_file.open("a", encoding="utf-8", errors="backslashreplace") as file:
+            file.write(lines)
+    except OSError as error:
+        raise UsageError(f"--log-file: cannot write {log_file}: {error.strerror or error}") from None
+    return log_file
+
+
+def _temporary(lines: str) -> str:
+    from tempfile import NamedTemporaryFile
+
+    with NamedTemporaryFile("w", prefix="lbctl-error-", suffix=".txt", delete=False, encoding="utf-8") as file:
+        file.write(lines)
+    return file.name
+
+
+def _say(message: str, hint: str) -> None:
+    try:
+        print(f"error: {_one_line(message)}", file=sys.stderr)  # noqa: T201
+        if hint:
+            print(f"hint: {_one_line(hint)}", file=sys.stderr)  # noqa: T201
+    except BrokenPipeError:
+        pass
+
+
+def _one_line(text: str) -> str:
+    """Without control characters: messages may quote what a server sent."""
+    return "".join(char if char.isprintable() else " " if char == "\n" else f"\\x{ord(char):02x}" for char in text)
+
+
+def _stdout_closed() -> int:
+    """Whoever read our output is gone: leave silently, and keep the interpreter's last flush from complaining."""
+    quiet = os.open(os.devnull, os.O_WRONLY)
+    os.dup2(quiet, sys.stdout.fileno())
+    return ExitCode.BROKEN_PIPE

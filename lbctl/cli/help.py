@@ -1,0 +1,91 @@
+"""The texts of first contact: what lbctl is, which commands there are, where to read on."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+_GROUPS = {
+    "look": "Look at the registry",
+    "load": "Put load on backends",
+    "try": "Try it on this machine",
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Listed:
+    """A command as the help lists it. ``about`` and ``examples`` are its own help; ``options`` go to typer."""
+
+    group: str
+    name: str
+    summary: str
+    function: Callable[..., int | None]
+    about: str
+    examples: tuple[str, ...]
+    options: Mapping[str, Any] = field(default_factory=dict)
+
+    @property
+    def help(self) -> str:
+        """The help text in the form typer leaves alone: a paragraph that starts with a backspace is not rewrapped."""
+        lines = "\n".join(f"  {example}" for example in self.examples)
+        return f"{self.about}\n\n\b\nExamples:\n{lines}"
+
+
+def root_help(commands: Iterable[Listed]) -> str:
+    """Write the full help of ``lbctl --help``."""
+    lines = [
+        "Usage: lbctl [OPTIONS] COMMAND [ARGS]...",
+        "",
+        "See and test what client-side load balancing does to gRPC services registered in etcd.",
+        "",
+        "Examples:",
+        "  lbctl demo                             start etcd and three gRPC backends here",
+        "  lbctl ls                               which services does etcd know?",
+        "  lbctl ls echo                          which instances, are they healthy?",
+        "  lbctl hammer echo --policy smooth_wrr -n 10k    who gets how many calls, how fast?",
+    ]
+    listed = list(commands)
+    for group, title in _GROUPS.items():
+        rows = [command for command in listed if command.group == group]
+        if rows:
+            lines += ["", f"{title}:", *(f"  {row.name:<10}{row.summary}" for row in rows)]
+    lines += [
+        "",
+        "More:",
+        "  help [COMMAND]    this text, or the help of one command (same as COMMAND --help)",
+        "  version           print the version (same as -V, --version)",
+        "",
+        "Options of every command, before or after its name:",
+        "  --config FILE     settings file (default ./lbctl.yaml and the user's lbctl/config.yaml)",
+        "  --color WHEN      auto, always or never; --no-color is --color never",
+        "  --ascii           draw with ASCII characters only",
+        "  -q, --quiet       no notes, warnings or hints on standard error",
+        "  -v, --verbose     say where settings come from",
+        "  --log-file FILE   append tracebacks and what -v says to this file",
+        "",
+        "Options of commands that read etcd, before or after their name:",
+        "  --endpoints LIST  host:port, comma-separated (default 127.0.0.1:2379)",
+        "  --prefix KEY      look only at keys that start with this",
+        "  --user, --password-file, --cacert, --cert, --key, --dial-timeout, --command-timeout",
+        "",
+        "Settings: option, then LBCTL_NAME, then ETCDCTL_NAME, then the settings file, then the default.",
+    ]
+    return "\n".join(lines)
+
+
+def first_contact() -> str:
+    """Twelve lines for ``lbctl`` alone."""
+    return """\
+lbctl shows which backend gets your gRPC calls, and why.
+It reads services from etcd, balances calls over their instances itself,
+and reports every instance's share, errors and latency.
+
+Start here:
+  lbctl demo                  etcd and three gRPC backends on this machine
+  lbctl ls                    services in etcd; lbctl ls NAME: one service
+  lbctl hammer NAME           load through a policy, watched live
+
+lbctl reads etcd at 127.0.0.1:2379; --endpoints or LBCTL_ENDPOINTS change it.
+All commands: lbctl --help      One command: lbctl COMMAND --help
+Version and licence: lbctl version"""

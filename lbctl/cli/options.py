@@ -1,0 +1,243 @@
+"""The global options: declared once, accepted before and after every subcommand."""
+
+from __future__ import annotations
+
+import functools
+import inspect
+import os
+import sys
+from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
+from typing import Annotated, Any, TypeAlias, get_type_hints
+
+import typer
+
+from lbctl.cli.config import config_paths, read_config
+from lbctl.cli.failures import append, internal_errors
+from lbctl.cli.settings import Settings, resolve
+from lbctl.errors import UsageError
+
+_ETCD = "etcd"
+_SHOW = "Output"
+
+
+def _option(*flags: str, text: str, metavar: str, panel: str, hidden: bool = False) -> object:
+    return typer.Option(*flags, help=text, metavar=metavar, rich_help_panel=panel, hidden=hidden, show_default=False)
+
+
+def _switch(*flags: str, text: str, panel: str = _SHOW) -> object:
+    return typer.Option(*flags, help=text, rich_help_panel=panel, show_default=False)
+
+
+class _Etcd:
+    """Options of commands that read the registry."""
+
+    endpoints: Annotated[
+        str | None,
+        _option(
+            "--endpoints",
+            text="etcd endpoints, comma-separated (default 127.0.0.1:2379; env LBCTL_ENDPOINTS, ETCDCTL_ENDPOINTS)",
+            metavar="LIST",
+            panel=_ETCD,
+        ),
+    ]
+    user: Annotated[
+        str | None,
+        _option(
+            "--user", text="etcd user, or user:password; asks for the password if alone", metavar="NAME", panel=_ETCD
+        ),
+    ]
+    password_file: Annotated[
+        str | None,
+        _option(
+            "--password-file",
+            text="read the etcd password from this file (- is standard input)",
+            metavar="FILE",
+            panel=_ETCD,
+        ),
+    ]
+    password: Annotated[
+        str | None, _option("--password", text="etcd password", metavar="TEXT", panel=_ETCD, hidden=True)
+    ]
+    cacert: Annotated[
+        str | None,
+        _option("--cacert", text="CA certificates for etcd; switches TLS on", metavar="FILE", panel=_ETCD),
+    ]
+    cert: Annotated[str | None, _option("--cert", text="client certificate for etcd", metavar="FILE", panel=_ETCD)]
+    key: Annotated[str | None, _option("--key", text="private key of --cert", metavar="FILE", panel=_ETCD)]
+    dial_timeout: Annotated[
+        str | None,
+        _option("--dial-timeout", text="how long to wait for etcd to answer (default 2s)", metavar="TIME", panel=_ETCD),
+    ]
+    command_timeout: Annotated[
+        str | None,
+        _option("--command-timeout", text="limit of one etcd request (default 5s)", metavar="TIME", panel=_ETCD),
+    ]
+    prefix: Annotated[
+        str | None,
+        _option("--prefix", text="look only at keys that start with this (default: all)", metavar="KEY", panel=_ETCD),
+    ]
+
+
+def _formats(outputs: Sequence[str]) -> object:
+    text = f"output format: {', '.join(outputs)} (default {outputs[0]})" if outputs else "output format"
+    return Annotated[str | None, _option("-o", "--output", text=text, metavar="FORMAT", panel=_SHOW)]
+
+
+class _Headers:
+    """Options of commands that print tables or csv."""
+
+    no_headers: Annotated[bool | None, _switch("--no-headers", text="leave the header row of tables and csv out")]
+
+
+class _Common:
+    """Options of every command."""
+
+    config: Annotated[
+        str | None,
+        _option(
+            "--config",
+            text="settings file (default ./lbctl.yaml and the user's lbctl/config.yaml)",
+            metavar="FILE",
+            panel=_SHOW,
+        ),
+    ]
+    color: Annotated[
+        str | None, _option("--color", text="auto, always or never (env NO_COLOR)", metavar="WHEN", panel=_SHOW)
+    ]
+    no_color: Annotated[bool | None, _switch("--no-color", text="same as --color never")]
+    ascii: Annotated[bool | None, _switch("--ascii", text="draw with ASCII characters only (env LBCTL_ASCII)")]
+    quiet: Annotated[bool | None, _switch("-q", "--quiet", text="no notes, warnings or hints on standard error")]
+    verbose: Annotated[
+        int,
+        typer.Option(
+            "-v",
+            "--verbose",
+            count=True,
+            help="say where settings come from",
+            rich_help_panel=_SHOW,
+            show_default=False,
+        ),
+    ]
+    log_file: Annotated[
+        str | None,
+        _option("--log-file", text="append tracebacks and what -v says to this file", metavar="FILE", panel=_SHOW),
+    ]
+
+
+Command: TypeAlias = Callable[..., int | None]
+_CONTEXT = inspect.Parameter("_context", inspect.Parameter.KEYWORD_ONLY, annotation=typer.Context)
+
+
+def _parameters(*, registry: bool, outputs: Sequence[str] | None, headers: bool) -> list[inspect.Parameter]:
+    hints: dict[str, Any] = {}
+    if registry:
+        hints |= get_type_hints(_Etcd, include_extras=True)
+    if outputs is not None:
+        hints["output"] = _formats(outputs)
+    if headers:
+        hints |= get_type_hints(_Headers, include_extras=True)
+    hints |= get_type_hints(_Common, include_extras=True)
+    return [
+        inspect.Parameter(
+            name, inspect.Parameter.KEYWORD_ONLY, default=0 if name == "verbose" else None, annotation=hint
+        )
+        for name, hint in hints.items()
+    ]
+
+
+def _names(parameters: Sequence[inspect.Parameter]) -> list[str]:
+    return [parameter.name for parameter in parameters]
+
+
+Command: TypeAlias = Callable[..., int | None]
+
+
+def root_options(function: Callable[..., None]) -> Callable[..., None]:
+    """Give the root callback every global option; it stores what was given where the subcommands find it."""
+    shared = _parameters(registry=True, outputs=(), headers=True)
+
+    @functools.wraps(function)
+    def callback(**given: Any) -> None:  # noqa: ANN401 - whatever the wrapped function takes
+        context: typer.Context = given.pop("_context")
+        context.obj = {name: given.pop(name) for name in _names(shared)}
+        function(context, **given)
+
+    own = [p for p in _own_parameters(function) if p.annotation is not typer.Context]
+    return _dressed(callback, [*own, *shared, _CONTEXT])
+
+
+def with_settings(
+    *, registry: bool = True, outputs: Sequence[str] = (), headers: bool = False
+) -> Callable[[Command], Command]:
+    """Merge the global options into a command's signature; the command gets them resolved, as ``settings``.
+
+    A command takes only the groups that mean something to it (``outputs``: the formats it prints, the default first);
+    a global option it does not take is refused, not ignored, when it stands before the command.
+    """
+    shared = _parameters(registry=registry, outputs=outputs or None, headers=headers)
+
+    def decorate(function: Command) -> Command:
+        @functools.wraps(function)
+        def command(**given: Any) -> int | None:  # noqa: ANN401 - whatever the wrapped function takes
+            context: typer.Context = given.pop("_context")
+            here = {name: given.pop(name) for name in _names(shared)}
+            name = context.info_name or ""
+            settings = _resolved(_merged(context.find_root().obj or {}, here, name))
+            settings = settings.with_output(name, outputs)
+            with internal_errors(settings.log_file):
+                return function(**given, settings=settings)
+
+        own = [p for p in _own_parameters(function) if p.name != "settings"]
+        return _dressed(command, [*own, *shared, _CONTEXT])
+
+    return decorate
+
+
+def _own_parameters(function: Callable[..., Any]) -> list[inspect.Parameter]:
+    return list(inspect.signature(function, eval_str=True).parameters.values())
+
+
+def _merged(before: Mapping[str, Any], here: Mapping[str, Any], command: str) -> dict[str, Any]:
+    """Merge both places: flags after the subcommand win over flags before it."""
+    for name, value in before.items():
+        if value not in (None, 0) and name not in here:
+            raise UsageError(
+                f"lbctl {command} has no option --{name.replace('_', '-')}", f"see: lbctl {command} --help"
+            )
+    merged = {name: before.get(name) if here[name] in (None, 0) else here[name] for name in here}
+    if merged.pop("no_color"):
+        merged["color"] = "never"
+    return merged
+
+
+def _resolved(flags: dict[str, Any]) -> Settings:
+    paths = config_paths(flags.pop("config"), os.environ, Path.cwd())
+    file = read_config(paths)
+    settings = resolve(flags, os.environ, file.values)
+    if not settings.quiet:
+        for note in file.notes:
+            print(f"note: {note}", file=sys.stderr)  # noqa: T201
+    if settings.verbose:
+        _tell(
+            settings, [f"setting: {name.replace('_', '-')} from {settings.origins[name]}" for name in settings.origins]
+        )
+    return settings
+
+
+def _tell(settings: Settings, lines: Sequence[str]) -> None:
+    """Diagnostics go to the log file where there is one, else to standard error."""
+    if settings.log_file is None:
+        print(*lines, sep="\n", file=sys.stderr)  # noqa: T201
+    else:
+        append(settings.log_file, "".join(f"{line}\n" for line in lines))
+
+
+def _dressed(function: Callable[..., Any], parameters: list[inspect.Parameter]) -> Callable[..., Any]:
+    """Put the function under the signature that typer reads."""
+    keyword_only = [parameter.replace(kind=inspect.Parameter.KEYWORD_ONLY) for parameter in parameters]
+    function.__signature__ = inspect.Signature(keyword_only)  # type: ignore[attr-defined]
+    function.__annotations__ = {parameter.name: parameter.annotation for parameter in keyword_only}
+    if hasattr(function, "__wrapped__"):
+        del function.__wrapped__
+    return function

@@ -1,0 +1,213 @@
+"""What every command may ask about its surroundings, resolved once: flag > LBCTL_* > ETCDCTL_* > file > default."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import Any
+
+from lbctl.cli.values import names_https, parse_endpoints, parse_positive_duration
+from lbctl.errors import UsageError
+from lbctl.model import Endpoint
+
+
+def _text(value: str) -> str:
+    return value
+
+
+def _truth(value: str) -> bool:
+    word = value.strip().lower()
+    if word in ("1", "true", "yes", "on"):
+        return True
+    if word in ("0", "false", "no", "off", ""):
+        return False
+    raise ValueError(f"{value!r} is not true or false")
+
+
+def _color(value: str) -> str:
+    if value not in ("auto", "always", "never"):
+        raise ValueError(f"{value!r} is not one of auto, always, never")
+    return value
+
+
+@dataclass(frozen=True, slots=True)
+class Setting:
+    """Where one setting may come from besides its flag; environment names are in order of precedence."""
+
+    name: str
+    parse: Callable[[str], Any]
+    default: Any = None
+    env: tuple[str, ...] = ()
+    file: str = ""  # dotted key in the configuration file
+
+    @property
+    def flag(self) -> str:
+        return "--" + self.name.replace("_", "-")
+
+
+def _etcd(name: str, parse: Callable[[str], Any], default: object = None) -> Setting:
+    return Setting(name, parse, default, (f"LBCTL_{name.upper()}", f"ETCDCTL_{name.upper()}"), f"etcd.{name}")
+
+
+SETTINGS = (
+    _etcd("endpoints", _text, "127.0.0.1:2379"),
+    _etcd("user", _text),
+    Setting("password", _text, None, ("LBCTL_PASSWORD", "ETCDCTL_PASSWORD")),
+    Setting("password_file", _text, None, ("LBCTL_PASSWORD_FILE",), "etcd.password_file"),
+    _etcd("cacert", _text),
+    _etcd("cert", _text),
+    _etcd("key", _text),
+    _etcd("dial_timeout", parse_positive_duration, 2.0),
+    _etcd("command_timeout", parse_positive_duration, 5.0),
+    Setting("prefix", _text, None, ("LBCTL_PREFIX",), "prefix"),
+    Setting("output", _text),
+    Setting("no_headers", _truth, False),
+    Setting("color", _color, None, ("LBCTL_COLOR",), "color"),
+    Setting("ascii", _truth, False, ("LBCTL_ASCII",), "ascii"),
+    Setting("quiet", _truth, False),
+    Setting("verbose", int, 0),
+    Setting("log_file", _text, None, ("LBCTL_LOG_FILE",), "log_file"),
+    Setting("policy", _text, None, ("LBCTL_POLICY",), "policy"),
+    Setting("check", _truth, None, (), "check.enabled"),
+    Setting("check_interval", parse_positive_duration, 1.0, (), "check.interval"),
+    Setting("check_timeout", parse_positive_duration, 1.0, (), "check.timeout"),
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Settings:
+    """The resolved settings of one invocation. ``origins`` names the source of each one that is not a default."""
+
+    endpoints: tuple[Endpoint, ...]
+    user: str | None
+    cacert: Path | None
+    cert: Path | None
+    key: Path | None
+    tls: bool  # any certificate file, or an https:// endpoint
+    dial_timeout_s: float
+    command_timeout_s: float
+    prefix: str | None
+    output: str | None  # one of the formats of the running command
+    no_headers: bool
+    color: str | None  # always | never | auto; None: the environment decides
+    ascii: bool
+    quiet: bool
+    verbose: int
+    log_file: Path | None
+    policy: str | None
+    check: bool | None
+    check_interval_s: float
+    check_timeout_s: float
+    origins: Mapping[str, str] = field(default_factory=dict)
+    secret: str | None = field(default=None, repr=False)
+    password_file: str | None = None
+
+    def with_output(self, command: str, allowed: Sequence[str]) -> Settings:
+        """Return these settings with the output format decided, the first allowed one by default.
+
+        Raises UsageError for a format the command does not have.
+        """
+        if not allowed:
+            return self
+        if self.output is not None and self.output not in allowed:
+            raise UsageError(
+                f"-o: lbctl {command} has no output format {self.output!r}", f"use one of: {', '.join(allowed)}"
+            )
+        return replace(self, output=self.output or allowed[0])
+
+    def credentials(self) -> tuple[str, str] | None:
+        """User and password for etcd, or None; asks on a terminal when only the user is known."""
+        if self.user is None:
+            return None
+        name, given, rest = self.user.partition(":")
+        if given:
+            return name, rest
+        if self.password_file is not None:
+            return name, _read_password(self.password_file)
+        if self.secret is not None:
+            return name, self.secret
+        if not sys.stdin.isatty():
+            raise UsageError(f"--user {name} needs a password", "give --password-file FILE (- reads standard input)")
+        from getpass import getpass
+
+        return name, getpass(f"password of etcd user {name}: ")
+
+
+def _read_password(source: str) -> str:
+    if source == "-":
+        return sys.stdin.readline().rstrip("\r\n")
+    try:
+        return Path(source).read_text(encoding="utf-8").rstrip("\r\n")
+    except (OSError, UnicodeDecodeError) as error:
+        raise UsageError(f"--password-file: cannot read {source}: {_why(error)}") from None
+
+
+def _why(error: OSError | UnicodeDecodeError) -> str:
+    return (error.strerror or str(error)) if isinstance(error, OSError) else "not UTF-8 text"
+
+
+Found = Mapping[str, tuple[str, str]]  # dotted file key -> (text, "file: key")
+
+
+def resolve(flags: Mapping[str, Any], environ: Mapping[str, str], file: Found) -> Settings:
+    """Decide the settings of this invocation; raises UsageError that names the flag, variable or file key at fault."""
+    values: dict[str, Any] = {}
+    origins: dict[str, str] = {}
+    for setting in SETTINGS:
+        value, origin = _look_up(setting, flags, environ, file)
+        values[setting.name] = value
+        if origin:
+            origins[setting.name] = origin
+    return _settled(values, origins)
+
+
+def _look_up(setting: Setting, flags: Mapping[str, Any], environ: Mapping[str, str], file: Found) -> tuple[Any, str]:
+    given = flags.get(setting.name)
+    if given is not None and not isinstance(given, str):
+        return given, setting.flag
+    for text, origin in _sources(setting, given, environ, file):
+        try:
+            return setting.parse(text), origin
+        except ValueError as error:
+            raise UsageError(f"{origin}: {error}") from None
+    return setting.default, ""
+
+
+def _sources(setting: Setting, given: str | None, environ: Mapping[str, str], file: Found) -> list[tuple[str, str]]:
+    found = [(given, setting.flag)] if given is not None else []
+    found += [(environ[name], name) for name in setting.env if environ.get(name)]
+    if setting.file in file:
+        found.append(file[setting.file])
+    return found
+
+
+def _settled(values: dict[str, Any], origins: Mapping[str, str]) -> Settings:
+    addresses = values.pop("endpoints")
+    try:
+        endpoints = parse_endpoints(addresses)
+    except ValueError as error:
+        raise UsageError(f"{origins.get('endpoints', '--endpoints')}: {error}") from None
+    cert, key, cacert = _path(values.pop("cert")), _path(values.pop("key")), _path(values.pop("cacert"))
+    if (cert is None) != (key is None):
+        raise UsageError("--cert and --key belong together", "give both, or neither")
+    return Settings(
+        endpoints=endpoints,
+        cacert=cacert,
+        cert=cert,
+        key=key,
+        tls=names_https(addresses) or cert is not None or cacert is not None,
+        secret=values.pop("password"),
+        log_file=_path(values.pop("log_file")),
+        dial_timeout_s=values.pop("dial_timeout"),
+        command_timeout_s=values.pop("command_timeout"),
+        check_interval_s=values.pop("check_interval"),
+        check_timeout_s=values.pop("check_timeout"),
+        origins=origins,
+        **values,
+    )
+
+
+def _path(text: str | None) -> Path | None:
+    return Path(text).expanduser() if text else None
