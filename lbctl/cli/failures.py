@@ -37,7 +37,7 @@ def _status(result: object) -> int:
 
 
 def _cause(error: BaseException) -> BaseException:
-    """Find what went wrong inside the exception groups of task groups: our own error if there is one, else the first."""
+    """Find what went wrong inside exception groups: our own error if there is one, else the first."""
     leaves = list(_leaves(error))
     return next((leaf for leaf in leaves if isinstance(leaf, LbctlError)), leaves[0])
 

@@ -125,7 +125,6 @@ class _Common:
     ]
 
 
-Command: TypeAlias = Callable[..., int | None]
 _CONTEXT = inspect.Parameter("_context", inspect.Parameter.KEYWORD_ONLY, annotation=typer.Context)
 
 
