@@ -131,7 +131,7 @@ def _rounds(
     """Fill ``figures``, one per client and round; a client that fails is left out from then on."""
     failed = False
     for number in range(args.rounds):
-        shift = number % len(clients)
+        shift = number % max(1, len(clients))
         for client in clients[shift:] + clients[:shift]:
             if client.name in left_out:
                 continue
