@@ -1,0 +1,157 @@
+"""Single unary calls to one backend, awaited: a thin door on the load engine's own subchannel."""
+
+from __future__ import annotations
+
+import asyncio
+from collections import Counter
+from random import Random
+from types import TracebackType
+from typing import NamedTuple, Self
+
+from lbctl.clock import Clock, SystemClock
+from lbctl.model import Code, Endpoint, Origin, Reply
+from lbctl.rpc.link import Flusher
+from lbctl.rpc.subchannel import Connectivity, Subchannel
+from lbctl.wire.request import Headers, Request
+from lbctl.wire.session import Session
+from lbctl.wire.state import DEADLINE, Call
+
+
+class Result(NamedTuple):
+    """How a call ended, and how many attempts that took."""
+
+    reply: Reply
+    attempts: int
+
+
+class _Pending:
+    """A call somebody awaits."""
+
+    __slots__ = ("attempts", "deadline_ns", "future", "request", "timeout_ns")
+
+    def __init__(self, request: Request, deadline_ns: int) -> None:
+        self.request = request
+        self.deadline_ns = deadline_ns
+        self.timeout_ns = 0
+        self.attempts = 1
+        self.future: asyncio.Future[Result] = asyncio.get_running_loop().create_future()
+
+    def end(self, reply: Reply) -> None:
+        if not self.future.done():
+            self.future.set_result(Result(reply, self.attempts))
+
+
+class Caller:
+    """Calls one backend; a failed call is a Reply, only cancellation escapes.
+
+    A call waits for the connection until its deadline, and fails at once when connecting fails. A call the server
+    says it did not process is retried once.
+    """
+
+    def __init__(
+        self, endpoint: Endpoint, *, authority: str = "", connect_timeout_s: float = 10.0, clock: Clock | None = None
+    ) -> None:
+        self._clock = clock or SystemClock()
+        self._flusher = Flusher()
+        self._authority = authority or str(endpoint)
+        self._waiting: list[_Pending] = []
+        self._subchannel = Subchannel(
+            endpoint,
+            None,
+            self,
+            flusher=self._flusher,
+            clock=self._clock,
+            rng=Random(),
+            connect_timeout_s=connect_timeout_s,
+            keep_messages=True,
+        )
+
+    async def __aenter__(self) -> Self:
+        self._subchannel.connect()
+        return self
+
+    async def __aexit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        await self._subchannel.aclose()
+
+    @property
+    def counters(self) -> Counter[str]:
+        """What the connections counted so far, closed ones included."""
+        return self._subchannel.total_counters()
+
+    async def unary(
+        self, path: str, message: bytes, *, timeout_s: float, metadata: Headers = (), authority: str = ""
+    ) -> Result:
+        """One call with a deadline in seconds; never raises for a failed call."""
+        timeout_ns = int(timeout_s * 1e9)
+        request = Request(path, message, authority or self._authority, timeout_ns, metadata)
+        call = _Pending(request, self._clock.now_ns() + timeout_ns)
+        timer = asyncio.get_running_loop().call_later(timeout_s, self._expire, call)
+        try:
+            self._send(call)
+            return await call.future
+        finally:
+            timer.cancel()
+
+    def _send(self, call: _Pending) -> None:
+        if self._subchannel.state is Connectivity.TRANSIENT_FAILURE:
+            call.end(self._unreachable())
+        elif self._subchannel.state is not Connectivity.READY:
+            self._waiting.append(call)
+        else:
+            self._subchannel.enqueue(call, call.request)
+            self._subchannel.settle()
+
+    def _expire(self, call: _Pending) -> None:
+        if call in self._waiting:
+            self._waiting.remove(call)
+            call.end(DEADLINE)
+        self._subchannel.expire(max(call.deadline_ns, self._clock.now_ns()))
+
+    def _unreachable(self) -> Reply:
+        return Reply(Code.UNAVAILABLE, Origin.TRANSPORT, self._subchannel.reason)
+
+    # What the subchannel tells.
+
+    def finished(self, subchannel: Subchannel, session: Session, now_ns: int) -> None:
+        """Resolve what is over, send again what was not processed."""
+        replies, session.replies = session.replies, []
+        refused, session.refused = session.refused, []
+        unsent, session.unsent = session.unsent, []
+        for call, reply in replies:
+            assert isinstance(call, _Pending)
+            call.end(reply)
+        for call, reply in refused:
+            assert isinstance(call, _Pending)
+            if call.attempts > 1:
+                call.end(reply)
+            else:
+                call.attempts += 1
+                self._again(call, now_ns)
+        for call in unsent:
+            assert isinstance(call, _Pending)
+            self._again(call, now_ns)
+
+    def _again(self, call: _Pending, now_ns: int) -> None:
+        call.timeout_ns = max(1, call.deadline_ns - now_ns)
+        # In the next turn of the loop: the connection that gave it back is still being dealt with.
+        asyncio.get_running_loop().call_soon(self._send, call)
+
+    def returned(self, subchannel: Subchannel, calls: list[Call]) -> None:
+        """Calls that waited in the subchannel when its connection failed."""
+        for call in calls:
+            assert isinstance(call, _Pending)
+            asyncio.get_running_loop().call_soon(self._send, call)
+
+    def changed(self, subchannel: Subchannel, state: Connectivity, reason: str) -> None:
+        """Release or fail the calls that wait for the connection."""
+        waiting, self._waiting = self._waiting, []
+        if state is Connectivity.READY:
+            for call in waiting:
+                subchannel.enqueue(call, call.request)
+        elif state is Connectivity.TRANSIENT_FAILURE:
+            for call in waiting:
+                call.end(self._unreachable())
+        else:
+            self._waiting = waiting

@@ -1,0 +1,130 @@
+"""One TCP connection and the session on it: asyncio's bytes in and out, nothing decided here."""
+
+from __future__ import annotations
+
+import asyncio
+import socket
+from functools import partial
+from typing import Final, Protocol
+
+from lbctl.clock import Clock
+from lbctl.wire.session import Session
+
+_HIGH_WATER: Final = 256 << 10
+_LOW_WATER: Final = 64 << 10
+
+
+class Owner(Protocol):
+    """Who is told what a link saw; ``received`` also after a loss, so that every call ends."""
+
+    def received(self, link: Link, now_ns: int) -> None: ...
+
+    def lost(self, link: Link) -> None: ...
+
+
+class Flusher:
+    """The links with output waiting: one write per link and turn, however many calls were started on it."""
+
+    __slots__ = ("dirty",)
+
+    def __init__(self) -> None:
+        self.dirty: list[Link] = []
+
+    def flush(self) -> None:
+        """Write everything that waits."""
+        while self.dirty:
+            self.dirty.pop().flush()
+
+
+class Link(asyncio.Protocol):
+    """A connection from its first byte to its last. ``settled`` resolves when it is ready or lost."""
+
+    def __init__(self, session: Session, owner: Owner, flusher: Flusher, clock: Clock) -> None:
+        self.session = session
+        self.bytes_in = 0
+        self.bytes_out = 0
+        self.is_open = False
+        self.settled: asyncio.Future[None] = asyncio.get_running_loop().create_future()
+        self.gone: asyncio.Future[None] = asyncio.get_running_loop().create_future()
+        self._owner = owner
+        self._flusher = flusher
+        self._now = clock.now_ns
+        self._transport: asyncio.Transport | None = None
+        session.on_output = partial(flusher.dirty.append, self)
+
+    def connection_made(self, transport: asyncio.BaseTransport) -> None:
+        assert isinstance(transport, asyncio.Transport)
+        raw = transport.get_extra_info("socket")
+        if raw is not None and raw.family in (socket.AF_INET, socket.AF_INET6):
+            raw.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+            raw.setsockopt(socket.SOL_SOCKET, socket.SO_KEEPALIVE, 1)
+        transport.set_write_buffer_limits(_HIGH_WATER, _LOW_WATER)
+        self._transport = transport
+        self.is_open = True
+        self.flush()
+
+    def data_received(self, data: bytes) -> None:
+        # Stamped before parsing: later frames of this read must not be charged for earlier ones.
+        now = self._now()
+        self.bytes_in += len(data)
+        session = self.session
+        session.receive(data)
+        self._owner.received(self, now)
+        if not self.settled.done() and (session.ready or session.closed):
+            self.settled.set_result(None)
+        self._flusher.flush()
+        if session.closed:
+            self.close()
+
+    def pause_writing(self) -> None:
+        self.session.pause(True)
+
+    def resume_writing(self) -> None:
+        self.session.pause(False)
+        self._flusher.flush()
+
+    def connection_lost(self, error: Exception | None) -> None:
+        self.is_open = False
+        self.session.lose(describe_loss(error))
+        if not self.settled.done():
+            self.settled.set_result(None)
+        self._owner.received(self, self._now())
+        self._owner.lost(self)
+        self._flusher.flush()
+        self.gone.set_result(None)
+
+    def flush(self) -> None:
+        """Hand everything queued to the transport."""
+        if self._transport is None:
+            return
+        data = self.session.outgoing()
+        if data and self.is_open:
+            self.bytes_out += len(data)
+            self._transport.write(data)
+
+    @property
+    def write_backlog(self) -> int:
+        """Octets handed over that the kernel has not taken yet."""
+        return self._transport.get_write_buffer_size() if self._transport is not None and self.is_open else 0
+
+    def close(self) -> None:
+        """Write what is queued and close; the loss is reported as usual."""
+        self.flush()
+        if self._transport is not None:
+            self._transport.close()
+
+    def abort(self) -> None:
+        """Close at once, dropping what is queued."""
+        if self._transport is not None:
+            self._transport.abort()
+
+
+def describe_loss(error: Exception | None) -> str:
+    """Why a connection ended, in the words of the report."""
+    if error is None:
+        return "connection closed by peer"
+    if isinstance(error, ConnectionResetError):
+        return "connection reset by peer"
+    if isinstance(error, BrokenPipeError):
+        return "connection closed by peer while writing"
+    return f"connection lost: {error}"

@@ -1,0 +1,248 @@
+"""A subchannel: the connection to one backend, kept up. Connecting, backoff, draining and replacement live here.
+
+    IDLE -> CONNECTING -> READY -> (loss) CONNECTING -> ...
+            CONNECTING -> TRANSIENT_FAILURE -> (backoff) CONNECTING
+
+After a graceful GOAWAY the replacement is connected while the old connection finishes its calls, and calls picked
+meanwhile wait here: a server with a maximum connection age neither loses calls nor leaves the rotation.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections import Counter
+from enum import StrEnum
+from random import Random
+from typing import Final, Protocol
+
+from lbctl.clock import Clock
+from lbctl.model import Endpoint, Reply
+from lbctl.rpc.backoff import Backoff
+from lbctl.rpc.link import Flusher, Link
+from lbctl.wire.frames import ErrorCode, goaway
+from lbctl.wire.request import Request
+from lbctl.wire.session import Session
+from lbctl.wire.state import Call
+
+_CLOSE_WAIT_S: Final = 0.5  # for what is written last to reach the peer
+
+
+class Connectivity(StrEnum):
+    """gRPC's connectivity states."""
+
+    IDLE = "idle"
+    CONNECTING = "connecting"
+    READY = "ready"
+    TRANSIENT_FAILURE = "transient_failure"
+    SHUTDOWN = "shutdown"
+
+
+class Listener(Protocol):
+    """Who uses a subchannel. ``finished`` takes the baskets of the session; ``returned`` gets never-sent calls."""
+
+    def finished(self, subchannel: Subchannel, session: Session, now_ns: int) -> None: ...
+
+    def returned(self, subchannel: Subchannel, calls: list[Call]) -> None: ...
+
+    def changed(self, subchannel: Subchannel, state: Connectivity, reason: str) -> None: ...
+
+
+class Subchannel:
+    """One backend's connection. ``send`` is the live session's own ``start`` while there is one."""
+
+    def __init__(
+        self,
+        endpoint: Endpoint,
+        request: Request | None,
+        listener: Listener,
+        *,
+        flusher: Flusher,
+        clock: Clock,
+        rng: Random,
+        connect_timeout_s: float = 10.0,
+        keep_messages: bool = False,
+    ) -> None:
+        self.endpoint = endpoint
+        self.state = Connectivity.IDLE
+        self.reason = ""
+        self.counters: Counter[str] = Counter()
+        self.send = self._park
+        self._request = request
+        self._listener = listener
+        self._flusher = flusher
+        self._clock = clock
+        self._backoff = Backoff(rng)
+        self._connect_timeout_s = connect_timeout_s
+        self._keep_messages = keep_messages
+        self._current: Link | None = None
+        self._links: set[Link] = set()  # the current one and those that drain
+        self._parked: list[tuple[Call, Request | None]] = []
+        self._connecting: asyncio.Task[None] | None = None
+
+    def __repr__(self) -> str:
+        return f"<Subchannel {self.endpoint} {self.state}{': ' + self.reason if self.reason else ''}>"
+
+    def connect(self) -> None:
+        """Begin to connect, and stay connected until ``close``."""
+        if self._connecting is None and self.state is not Connectivity.SHUTDOWN:
+            self._connecting = asyncio.get_running_loop().create_task(self._keep_connecting())
+
+    def enqueue(self, call: Call, request: Request | None = None) -> None:
+        """Send a call the general way: of another request, or stating another deadline."""
+        wanted = request or self._request
+        assert wanted is not None
+        if self._current is None:
+            self._parked.append((call, request))
+        else:
+            self._current.session.enqueue(call, wanted)
+
+    def expire(self, now_ns: int) -> None:
+        """End every call whose deadline has passed."""
+        for link in list(self._links):
+            link.session.expire(now_ns)
+            self._settle(link, now_ns)
+
+    def cancel(self, reply: Reply) -> None:
+        """End every call in flight with this reply."""
+        now = self._clock.now_ns()
+        for link in list(self._links):
+            link.session.cancel(reply)
+            self._settle(link, now)
+
+    def settle(self) -> None:
+        """Hand over what enqueueing decided at once, and write what it queued."""
+        now = self._clock.now_ns()
+        for link in list(self._links):
+            self._settle(link, now)
+
+    def total_counters(self) -> Counter[str]:
+        """What all connections of this subchannel counted, the living ones included."""
+        total = Counter(self.counters)
+        for link in self._links:
+            total.update(link.session.counters)
+        return total
+
+    async def aclose(self) -> None:
+        """Close every connection; calls still in flight end as lost."""
+        self.state = Connectivity.SHUTDOWN
+        if self._connecting is not None:
+            self._connecting.cancel()
+            await asyncio.gather(self._connecting, return_exceptions=True)
+        for link in list(self._links):
+            if not link.session.closed:
+                link.session.emit(goaway(ErrorCode.NO_ERROR))
+            link.close()
+        await self._gone(_CLOSE_WAIT_S)
+        for link in list(self._links):
+            link.abort()
+        await self._gone(None)
+
+    async def _gone(self, timeout_s: float | None) -> None:
+        if self._links:
+            await asyncio.wait([link.gone for link in self._links], timeout=timeout_s)
+
+    # What links tell.
+
+    def received(self, link: Link, now_ns: int) -> None:
+        """A read was parsed: hand over what it finished, and replace a connection that takes no more calls."""
+        session = link.session
+        if session.done or session.replies or session.unsent or session.refused:
+            self._listener.finished(self, session, now_ns)
+        if session.ready and session.draining and not session.closed:
+            self._drain(link)
+
+    def lost(self, link: Link) -> None:
+        """A connection ended."""
+        self._links.discard(link)
+        self.counters.update(link.session.counters)
+        if link is not self._current:
+            return
+        self._current = None
+        self.send = self._park
+        if self.state is Connectivity.READY:
+            self._become(Connectivity.CONNECTING, link.session.closed)
+            self._return_parked()
+            self.connect()
+
+    def _drain(self, link: Link) -> None:
+        if link is self._current:
+            self._current = None
+            self.send = self._park
+            self.connect()
+        if not link.session.open:
+            link.session.emit(goaway(ErrorCode.NO_ERROR))
+            link.close()
+
+    def _settle(self, link: Link, now_ns: int) -> None:
+        self.received(link, now_ns)
+        self._flusher.flush()
+
+    def _park(self, call: Call) -> None:
+        self._parked.append((call, None))
+
+    def _return_parked(self) -> None:
+        if self._parked:
+            parked, self._parked = self._parked, []
+            self._listener.returned(self, [call for call, _ in parked])
+
+    # Connecting.
+
+    async def _keep_connecting(self) -> None:
+        try:
+            while self._current is None and self.state is not Connectivity.SHUTDOWN:
+                reason = await self._attempt()
+                if reason:
+                    self._become(Connectivity.TRANSIENT_FAILURE, reason)
+                    self._return_parked()
+                    await asyncio.sleep(self._backoff.next())
+        finally:
+            self._connecting = None
+
+    async def _attempt(self) -> str:
+        """One connect, up to the peer's SETTINGS; returns why it failed, or nothing."""
+        if self.state is not Connectivity.READY:
+            self._become(Connectivity.CONNECTING, self.reason)
+        link = Link(Session(self._request, keep_messages=self._keep_messages), self, self._flusher, self._clock)
+        self.counters["connections"] += 1
+        loop = asyncio.get_running_loop()
+        try:
+            async with asyncio.timeout(self._connect_timeout_s):
+                await loop.create_connection(lambda: link, self.endpoint.host, self.endpoint.port)
+                self._links.add(link)
+                await link.settled
+        except TimeoutError:
+            link.abort()
+            stage = "no HTTP/2 SETTINGS" if link.is_open else "no connection"
+            return f"{stage} within {self._connect_timeout_s:g}s"
+        except OSError as error:
+            return describe_failure(error)
+        if link.session.draining:
+            link.close()
+            return link.session.closed or link.session.goaway_reason
+        self._adopt(link)
+        return ""
+
+    def _adopt(self, link: Link) -> None:
+        self._current = link
+        self.send = link.session.start
+        self._backoff.reset()
+        parked, self._parked = self._parked, []
+        for call, request in parked:
+            self.enqueue(call, request)
+        if self.state is not Connectivity.READY:
+            self._become(Connectivity.READY, "")
+        self._flusher.flush()
+
+    def _become(self, state: Connectivity, reason: str) -> None:
+        if self.state is Connectivity.SHUTDOWN or (state is self.state and reason == self.reason):
+            return
+        self.state = state
+        self.reason = reason
+        self._listener.changed(self, state, reason)
+
+
+def describe_failure(error: OSError) -> str:
+    """Why a connect failed, in the words of the report."""
+    if isinstance(error, ConnectionRefusedError):
+        return "connection refused"
+    return (error.strerror or str(error)).lower()

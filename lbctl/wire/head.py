@@ -1,0 +1,130 @@
+"""A received header block, classified once: everything the status rules ask of it."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass, replace
+from typing import Final
+
+from lbctl.model import Code
+
+Field = tuple[bytes, bytes]
+
+# What the receive loop's fast path may take without looking further.
+NOT_FAST: Final = 0
+OK_START: Final = 1  # :status 200, gRPC content-type, nothing unusual: a reply's first block
+OK_END: Final = 2  # grpc-status 0 and no pseudo-field: a reply's trailers
+
+_UPPER: Final = re.compile(rb"[A-Z]")
+_FORBIDDEN: Final = re.compile(rb"[\x00\r\n]")
+_CONNECTION_FIELDS: Final = frozenset(
+    {b"connection", b"keep-alive", b"proxy-connection", b"transfer-encoding", b"upgrade"}
+)
+_IDENTITY: Final = frozenset({b"", b"identity"})
+
+
+@dataclass(frozen=True, slots=True)
+class Head:
+    """The facts of one header block. ``flaw`` is a stream error; ``anomalies`` are counted, not failed."""
+
+    http_status: int | None
+    is_grpc: bool
+    content_type: str
+    encoding: str  # grpc-encoding, "" for identity
+    grpc_status: tuple[bytes, ...]
+    grpc_message: str
+    flaw: str
+    anomalies: tuple[str, ...]
+    size: int  # RFC 9113 §6.5.2: names + values + 32 each
+    fast: int
+
+
+def parse(fields: list[Field]) -> Head:
+    """Classify a decoded block; never raises on odd but legal values."""
+    values: dict[bytes, list[bytes]] = {}
+    for name, value in fields:
+        values.setdefault(name, []).append(value)
+    status, flaw = _http_status(values.get(b":status", []))
+    flaw = flaw or _illegal(fields)
+    content_type = values.get(b"content-type", [b""])[0]
+    encoding = values.get(b"grpc-encoding", [b""])[0]
+    grpc_status = tuple(values.get(b"grpc-status", ()))
+    anomalies = _anomalies(values, grpc_status)
+    head = Head(
+        http_status=status,
+        is_grpc=is_grpc_content_type(content_type),
+        content_type=content_type.decode("utf-8", "replace"),
+        encoding="" if encoding in _IDENTITY else encoding.decode("utf-8", "replace"),
+        grpc_status=grpc_status,
+        grpc_message=decode_message(values.get(b"grpc-message", [b""])[0]),
+        flaw=flaw,
+        anomalies=anomalies,
+        size=sum(len(name) + len(value) + 32 for name, value in fields),
+        fast=NOT_FAST,
+    )
+    return _marked(head)
+
+
+def _marked(head: Head) -> Head:
+    if head.flaw or head.anomalies:
+        return head
+    fast = NOT_FAST
+    if head.http_status == 200 and head.is_grpc and not head.encoding and not head.grpc_status:
+        fast = OK_START
+    elif head.http_status is None and head.grpc_status == (b"0",):
+        fast = OK_END
+    return replace(head, fast=fast)
+
+
+def _http_status(values: list[bytes]) -> tuple[int | None, str]:
+    if not values:
+        return None, ""
+    if len(values) > 1:
+        return None, "several :status fields"
+    if len(values[0]) != 3 or not values[0].isdigit():
+        return None, "malformed :status"
+    return int(values[0]), ""
+
+
+def _illegal(fields: list[Field]) -> str:
+    for name, value in fields:
+        if _UPPER.search(name):
+            return "upper-case header name"
+        if _FORBIDDEN.search(value) or _FORBIDDEN.search(name):
+            return "NUL, CR or LF in a header"
+    return ""
+
+
+def _anomalies(values: dict[bytes, list[bytes]], grpc_status: tuple[bytes, ...]) -> tuple[str, ...]:
+    found = []
+    if any(name.startswith(b":") and name != b":status" for name in values):
+        found.append("pseudo-field")
+    if not _CONNECTION_FIELDS.isdisjoint(values):
+        found.append("connection-specific field")
+    if len(set(grpc_status)) > 1:
+        found.append("conflicting grpc-status")
+    return tuple(found)
+
+
+def is_grpc_content_type(value: bytes) -> bool:
+    """``application/grpc``, alone or followed by ``+`` or ``;``, in any case; grpc-web is another protocol."""
+    lowered = value.lower()
+    return lowered == b"application/grpc" or lowered.startswith((b"application/grpc+", b"application/grpc;"))
+
+
+def decode_message(raw: bytes) -> str:
+    """grpc-message: percent-decoded where an escape is whole, kept as it is where not; UTF-8 with replacement."""
+    decoded = re.sub(rb"%([0-9A-Fa-f]{2})", lambda match: bytes((int(match[1], 16),)), raw)
+    return decoded.decode("utf-8", "replace")
+
+
+def grpc_code(values: tuple[bytes, ...]) -> tuple[Code, int | None] | None:
+    """The code of grpc-status fields: (code, raw number above 16), or None when it is malformed.
+
+    Several different values never show as OK: the last that is not zero counts.
+    """
+    raw = next((value for value in reversed(values) if value.strip(b"0") or not value), values[-1])
+    if not raw.isdigit() or len(raw) > 9:
+        return None
+    number = int(raw)
+    return (Code(number), None) if number <= 16 else (Code.UNKNOWN, number)

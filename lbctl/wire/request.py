@@ -1,0 +1,65 @@
+"""A unary request and its header list (gRPC over HTTP/2)."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Final
+
+from lbctl import __version__
+
+Headers = tuple[tuple[bytes, bytes], ...]
+
+_SENSITIVE: Final = frozenset({b"authorization", b"cookie", b"proxy-authorization"})
+# Units of grpc-timeout, milliseconds first: a template then reads like what the user typed.
+_UNITS: Final = (("m", 1_000_000), ("S", 1_000_000_000), ("M", 60_000_000_000), ("H", 3_600_000_000_000))
+
+
+@dataclass(frozen=True, slots=True)
+class Request:
+    """What every call of a run sends: full path, message bytes, metadata, and the deadline it states.
+
+    ``timeout_ns`` is the whole call's deadline in nanoseconds; 0 states none.
+    """
+
+    path: str
+    message: bytes
+    authority: str
+    timeout_ns: int
+    metadata: Headers = ()
+    scheme: str = "http"
+
+    def headers(self) -> Headers:
+        """The stable header fields, pseudo-fields first; grpc-timeout is not among them (see ``timeout_value``)."""
+        return (
+            (b":method", b"POST"),
+            (b":scheme", self.scheme.encode()),
+            (b":path", self.path.encode()),
+            (b":authority", self.authority.encode()),
+            (b"te", b"trailers"),
+            (b"content-type", b"application/grpc"),
+            (b"user-agent", f"lbctl/{__version__}".encode()),
+            (b"grpc-accept-encoding", b"identity"),
+            *((name, value) for name, value in self.metadata if not is_sensitive(name)),
+        )
+
+    def secrets(self) -> Headers:
+        """The metadata that must never enter a compression table."""
+        return tuple((name, value) for name, value in self.metadata if is_sensitive(name))
+
+    def body(self) -> bytes:
+        """The length-prefixed message: flag 0, four length octets, the bytes."""
+        return b"\0" + len(self.message).to_bytes(4, "big") + self.message
+
+
+def is_sensitive(name: bytes) -> bool:
+    """Whether a header's value is a credential."""
+    return name in _SENSITIVE or name.endswith(b"-token")
+
+
+def timeout_value(nanoseconds: int) -> bytes:
+    """A grpc-timeout of at least this long: at most eight digits and a unit, rounded up, at least 1 ms."""
+    for unit, size in _UNITS:
+        amount = max(1, -(-nanoseconds // size))
+        if amount < 100_000_000:
+            return f"{amount}{unit}".encode()
+    return b"99999999H"

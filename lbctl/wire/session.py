@@ -1,0 +1,244 @@
+"""One HTTP/2 client connection carrying unary gRPC calls: bytes in, finished calls out; no sockets, no clock.
+
+This is the hot path, and speed shapes it. A call is started from a template (its header block and message are the
+same bytes every time), and a reply that looks like nearly all replies do, HEADERS, one DATA with one whole message,
+trailers with status 0, is recognised by comparing bytes: its header blocks are in the cache of ``HeaderReader``, which
+holds only what is true of the current compression table. Everything else takes the handlers' slow and complete way.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from lbctl.model import Code
+from lbctl.wire import frames as h2
+from lbctl.wire.frames import HEAD, ErrorCode
+from lbctl.wire.handlers import HANDLERS
+from lbctl.wire.head import NOT_FAST, OK_END, OK_START
+from lbctl.wire.request import Request
+from lbctl.wire.state import FAST_HEAD, HEADERS_SEEN, MESSAGE_SEEN, Call, State
+from lbctl.wire.status import local
+from lbctl.wire.windows import CONNECTION_WINDOW, STREAM_WINDOW
+
+_UNKNOWN = replace(FAST_HEAD, fast=NOT_FAST)
+_HEADERS_ONLY = h2.END_HEADERS
+_HEADERS_LAST = h2.END_HEADERS | h2.END_STREAM
+
+
+class Session(State):
+    """A client connection from its preface to its end. Output waits in order until ``outgoing`` takes it."""
+
+    def __init__(self, request: Request | None = None, *, keep_messages: bool = False) -> None:
+        super().__init__(keep_messages=keep_messages)
+        self.request = request
+        self._tail = b""
+        self._before = self._between = self._body = b""
+        self._size = 0  # octets of DATA a call of the template costs
+        self._hot = False  # calls may be started from the template, windows and slots permitting
+        self._generation = -1  # of the header context the template was made in
+        self.out.append(
+            h2.PREFACE
+            + h2.settings(((h2.ENABLE_PUSH, 0), (h2.INITIAL_WINDOW_SIZE, STREAM_WINDOW)))
+            + h2.window_update(0, CONNECTION_WINDOW - h2.DEFAULT_WINDOW)
+        )
+
+    def outgoing(self) -> bytes:
+        """Everything queued, in order; each octet is handed out once."""
+        data = b"".join(self.out)
+        self.out.clear()
+        return data
+
+    def start(self, call: Call) -> None:
+        """Send one call of the session's request, or queue it until slot, window and connection allow."""
+        size = self._size
+        send = self.send
+        opened = self.open
+        if not self._hot or len(opened) >= self.limit or send.connection < size or send.initial < size:
+            assert self.request is not None
+            self.enqueue(call, self.request)
+            return
+        # The same as _write_template, without the call.
+        stream = self.next_id
+        self.next_id = stream + 2
+        opened[stream] = call
+        send.connection -= size
+        raw = stream.to_bytes(4, "big")
+        out = self.out
+        if not out:
+            self.on_output()
+        out.append(b"".join((self._before, raw, self._between, raw, self._body)))
+
+    def enqueue(self, call: Call, request: Request) -> None:
+        """Send a call of any request as soon as possible; on a draining connection it comes back as unsent."""
+        if self.draining:
+            self.unsent.append(call)
+            return
+        self.waiting.append((call, request))
+        self.pump()
+
+    def receive(self, data: bytes) -> None:
+        """Take what the peer sent. Finished calls are in the baskets afterwards; never raises on what a peer does."""
+        if self.closed:
+            return
+        if self._tail:
+            data = self._tail + data
+        if not self.ready and self._is_foreign(data):
+            return
+        self._tail = data[self._frames(data) :]
+        credit = self.received.due()
+        if credit and not self.closed:
+            self.emit(credit)
+        if self.waiting or self.send.busy or not self._hot:
+            self.pump()
+
+    def _frames(self, data: bytes) -> int:  # noqa: C901  # the hot loop: one body, or two calls per frame more
+        """Take every complete frame; returns how many octets that was."""
+        position = 0
+        available = len(data) - h2.HEADER_SIZE
+        unpack = HEAD.unpack_from
+        known = self.reader.cache.get
+        opened, progress, done = self.open, self.progress, self.done
+        plain = self.ready and self.partial is None and not self.keep_messages
+        prefix_length = -1
+        prefix = b""
+        consumed = 0
+        while position <= available:
+            word, flags, stream = unpack(data, position)
+            length = word >> 8
+            kind = word & 0xFF
+            begin = position + 9
+            end = begin + length
+            if end - 9 > available:
+                if length > h2.MAX_FRAME_SIZE:
+                    self._oversized(length)
+                    position = len(data)
+                break
+            if plain and kind == 1 and flags == _HEADERS_ONLY:
+                first = stream in opened and stream not in progress and stream not in self.responses
+                if first and known(data[begin:end], _UNKNOWN).fast == OK_START:
+                    progress[stream] = HEADERS_SEEN
+                    position = end
+                    continue
+            elif plain and kind == 0 and flags == 0:
+                if length != prefix_length:
+                    prefix_length = length
+                    prefix = b"\0" + (length - 5).to_bytes(4, "big") if 5 <= length <= h2.MAX_FRAME_SIZE else b"-"
+                if progress.get(stream) == HEADERS_SEEN and data[begin : begin + 5] == prefix:
+                    progress[stream] = MESSAGE_SEEN
+                    consumed += length
+                    position = end
+                    continue
+            elif (
+                plain
+                and kind == 1
+                and flags == _HEADERS_LAST
+                and progress.get(stream) == MESSAGE_SEEN
+                and known(data[begin:end], _UNKNOWN).fast == OK_END
+            ):
+                del progress[stream]
+                done.append(opened.pop(stream))
+                position = end
+                continue
+            self._dispatch(kind, flags, stream & 0x7FFF_FFFF, data[begin:end])
+            position = end
+            if self.closed:
+                return len(data)
+            plain = self.partial is None and not self.keep_messages
+        self.received.uncredited += consumed
+        return position
+
+    def _dispatch(self, kind: int, flags: int, stream: int, payload: bytes) -> None:
+        """The slow and complete way of one frame."""
+        if len(payload) > h2.MAX_FRAME_SIZE:
+            return self._oversized(len(payload))
+        if not self.ready and (kind != h2.SETTINGS or flags & h2.ACK):
+            return self.fail(ErrorCode.PROTOCOL_ERROR, "first frame is not SETTINGS")
+        if self.partial is not None and kind != h2.CONTINUATION:
+            return self.fail(ErrorCode.PROTOCOL_ERROR, "header block interrupted by another frame")
+        handler = HANDLERS.get(kind)
+        if handler is not None:
+            handler(self, flags, stream, payload)
+        return None
+
+    def _oversized(self, length: int) -> None:
+        text = f"frame of {length} octets" if self.ready else "peer does not speak HTTP/2"
+        self.fail(ErrorCode.FRAME_SIZE_ERROR, text)
+
+    def _is_foreign(self, data: bytes) -> bool:
+        """Whether the first octets are another protocol's; the connection is over then."""
+        if data.startswith(b"HTTP/"):
+            self.lose("peer speaks HTTP/1.x, not HTTP/2")
+        elif data[:2] == b"\x15\x03":
+            self.lose("peer speaks TLS, not plaintext HTTP/2")
+        return bool(self.closed)
+
+    def pause(self, paused: bool) -> None:
+        """The transport's buffer is full, or drained again."""
+        self.paused = paused
+        self.pump()
+
+    def pump(self) -> None:
+        """Start waiting calls and send waiting bodies as far as slots, windows and the transport allow."""
+        if not self.ready or self.closed:
+            return
+        while self.waiting and not self.paused and not self.draining and len(self.open) < self.limit:
+            call, request = self.waiting.popleft()
+            if request is self.request and self._template_fits(call):
+                self._write_template(call)
+            else:
+                self._send(call, request)
+        if self.draining:
+            self.release_waiting()
+        if self.send.busy and not self.paused:
+            for data in self.send.frames(self.peer.max_frame_size):
+                self.emit(data)
+        if self._generation != self.writer.generation:
+            self._renew_template()
+        valid = self._generation == self.writer.generation
+        self._hot = valid and not (self.waiting or self.send.busy or self.paused or self.draining)
+
+    def _template_fits(self, call: Call) -> bool:
+        if self._generation != self.writer.generation or call.timeout_ns or self.send.busy:
+            return False
+        return self.send.connection >= self._size <= self.send.initial
+
+    def _write_template(self, call: Call) -> None:
+        stream = self.next_id
+        self.next_id = stream + 2
+        self.open[stream] = call
+        self.send.connection -= self._size
+        raw = stream.to_bytes(4, "big")
+        self.emit(b"".join((self._before, raw, self._between, raw, self._body)))
+
+    def _send(self, call: Call, request: Request) -> None:
+        """The general way to start a call: fresh header block, CONTINUATION and split bodies where needed."""
+        allowed = self.peer.max_header_list
+        headers = request.headers() + request.secrets()
+        size = sum(len(name) + len(value) + 32 for name, value in headers)
+        if allowed is not None and size > allowed:
+            reason = f"request headers of {size} bytes exceed the server's limit of {allowed}"
+            self.replies.append((call, local(Code.INTERNAL, reason)))
+            return
+        stream = self.next_id
+        self.next_id = stream + 2
+        self.open[stream] = call
+        block = self.writer.block(request, call.timeout_ns or request.timeout_ns)
+        self.emit(h2.header_frames(stream, block, self.peer.max_frame_size))
+        self.send.begin(stream, request.body())
+        for data in self.send.frames(self.peer.max_frame_size):
+            self.emit(data)
+
+    def _renew_template(self) -> None:
+        """Make the template of the session's request, once its header fields are in the peer's table."""
+        request = self.request
+        if request is None or not self.writer.is_stable(request):
+            return
+        body = request.body()
+        block = self.writer.block(request, request.timeout_ns)
+        if max(len(block), len(body)) > h2.MAX_FRAME_SIZE:
+            return
+        self._before = HEAD.pack((len(block) << 8) | h2.HEADERS, h2.END_HEADERS, 0)[:5]
+        self._between = block + HEAD.pack((len(body) << 8) | h2.DATA, h2.END_STREAM, 0)[:5]
+        self._body = body
+        self._size = len(body)
+        self._generation = self.writer.generation
