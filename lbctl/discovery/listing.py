@@ -1,0 +1,36 @@
+"""What ``ls`` found out: one read of the registry, with the leases and the health of what was in it."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
+
+from lbctl.model import Identity, Instance, Registry, Service
+
+if TYPE_CHECKING:
+    from lbctl.etcd.client import TimeToLive
+    from lbctl.rpc.health import Health
+
+
+@dataclass(frozen=True, slots=True)
+class Listing:
+    """A registry and what else is known about its instances; an absent entry means not asked or not known."""
+
+    registry: Registry
+    leases: Mapping[int, TimeToLive] = field(default_factory=dict)
+    health: Mapping[Identity, Health] = field(default_factory=dict)
+    checked: bool = False
+
+    def lease_of(self, instance: Instance) -> TimeToLive | None:
+        return self.leases.get(instance.lease)
+
+    def health_of(self, instance: Instance) -> Health | None:
+        return self.health.get(instance.identity)
+
+
+def shares(service: Service) -> dict[Identity, float]:
+    """Each instance's share of the calls by weight alone, 0..1; one that says it is not up gets nothing."""
+    weights = {each.identity: each.effective_weight if each.status is None else 0 for each in service.instances}
+    total = sum(weights.values())
+    return {identity: weight / total if total else 0.0 for identity, weight in weights.items()}

@@ -1,0 +1,95 @@
+"""Registry results as plain dicts: the documents of docs/reference/. Keys may be added, never renamed."""
+
+from __future__ import annotations
+
+from datetime import datetime
+
+from lbctl.discovery.listing import Listing, shares
+from lbctl.model import Event, Instance, Invalid, Service
+from lbctl.view.figures import Document, lease_id, ratio, seconds_of, stamp
+from lbctl.view.run_document import run_document
+
+__all__ = ["run_document", "services_document", "watch_document"]
+
+SERVICES = "lbctl.services/v1"
+WATCH = "lbctl.watch/v1"
+
+
+def services_document(listing: Listing) -> Document:
+    """Return the services document of ``ls -o json``."""
+    registry = listing.registry
+    return {
+        "schema": SERVICES,
+        "revision": registry.revision,
+        "services": [_service(listing, service) for service in registry.services],
+        "invalid": [_invalid(each) for each in registry.invalid],
+    }
+
+
+def _service(listing: Listing, service: Service) -> Document:
+    share = shares(service)
+    return {
+        "name": service.name,
+        "layout": service.layout,
+        "prefix": service.prefix,
+        "instances": [_instance(listing, each, share[each.identity]) for each in service.instances],
+    }
+
+
+def _instance(listing: Listing, instance: Instance, share: float) -> Document:
+    health = listing.health_of(instance)
+    return {
+        **described(instance),
+        "share": ratio(share),
+        "lease": _lease(listing, instance),
+        "create_revision": instance.create_revision,
+        "mod_revision": instance.mod_revision,
+        "health": str(health.status) if health else None,
+        "rtt_ms": None if health is None or health.rtt_s is None else round(health.rtt_s * 1e3, 3),
+        "warnings": list(instance.warnings),
+    }
+
+
+def described(instance: Instance) -> Document:
+    """Return what the registry itself says about an instance, in the normal form of every layout."""
+    return {
+        "key": instance.key,
+        "address": instance.address,
+        "weight": instance.weight,
+        "protocol": instance.protocol,
+        "secure": instance.secure,
+        "metadata": dict(instance.metadata),
+        "status": instance.status,
+    }
+
+
+def _lease(listing: Listing, instance: Instance) -> Document | None:
+    if not instance.lease:
+        return None
+    known = listing.lease_of(instance)
+    return {
+        "id": lease_id(instance.lease),
+        "ttl_s": known.ttl if known else None,
+        "granted_s": known.granted if known else None,
+    }
+
+
+def _invalid(invalid: Invalid) -> Document:
+    return {"key": invalid.key, "layout": invalid.layout, "code": invalid.code, "reason": invalid.reason}
+
+
+def watch_document(
+    event: Event, at: datetime, service: str, revision: int, instance: Instance | None = None
+) -> Document:
+    """Return one line of ``watch -o jsonl``; ``instance`` is the one the event is about, as it is now."""
+    return {
+        "schema": WATCH,
+        "at": stamp(at, milliseconds=True),
+        "t_s": seconds_of(event.t_s),
+        "service": service,
+        "revision": revision,
+        "kind": event.kind,
+        "backend": event.backend,
+        "text": event.text,
+        "instance": None if instance is None else described(instance),
+    }

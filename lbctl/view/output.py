@@ -1,0 +1,89 @@
+"""Results in the formats that programs read: one document, or one record per line, never a colour or a unit."""
+
+from __future__ import annotations
+
+import csv
+import io
+import json
+from collections.abc import Iterable, Sequence
+
+from lbctl.discovery.listing import Listing, shares
+from lbctl.model import Instance, Service
+from lbctl.view.figures import Document, lease_id, ratio
+
+_COLUMNS = (
+    "service", "layout", "key", "address", "weight", "share", "health", "rtt_ms", "lease_id", "lease_ttl_s",
+    "lease_granted_s", "create_revision", "mod_revision", "status", "protocol", "secure",
+)  # fmt: skip
+
+
+def as_json(document: Document) -> str:
+    """Spell a document over several lines."""
+    return json.dumps(document, ensure_ascii=False, indent=2, allow_nan=False)
+
+
+def as_json_line(document: Document) -> str:
+    """Spell a document in one line."""
+    return json.dumps(document, ensure_ascii=False, separators=(",", ":"), allow_nan=False)
+
+
+def as_yaml(document: Document) -> str:
+    """Spell a document as YAML; the keys stay in their order."""
+    import yaml
+
+    return str(yaml.safe_dump(document, sort_keys=False, allow_unicode=True, width=1_000_000)).rstrip("\n")
+
+
+def as_csv(header: Sequence[str], rows: Iterable[Sequence[object]], *, headers: bool = True) -> str:
+    """Spell rows as comma-separated values (RFC 4180, but lines end with a newline); None is empty."""
+    buffer = io.StringIO()
+    writer = csv.writer(buffer, lineterminator="\n")
+    if headers:
+        writer.writerow(header)
+    writer.writerows([_csv_value(value) for value in row] for row in rows)
+    return buffer.getvalue().rstrip("\n")
+
+
+def _csv_value(value: object) -> object:
+    if isinstance(value, bool):
+        return "true" if value else "false"
+    return "" if value is None else value
+
+
+def listing_csv(listing: Listing, *, headers: bool = True) -> str:
+    """Spell a listing as one record per instance."""
+    rows = [_record(listing, service, each) for service in listing.registry.services for each in service.instances]
+    return as_csv(_COLUMNS, rows, headers=headers)
+
+
+def listing_names(listing: Listing, *, instances: bool) -> str:
+    """Spell bare names of services, or bare addresses of instances, one per line."""
+    services = listing.registry.services
+    names = (
+        [each.address for service in services for each in service.instances]
+        if instances
+        else [s.name for s in services]
+    )
+    return "\n".join(dict.fromkeys(names))
+
+
+def _record(listing: Listing, service: Service, instance: Instance) -> Sequence[object]:
+    lease, health = listing.lease_of(instance), listing.health_of(instance)
+    return (
+        service.name,
+        service.layout,
+        instance.key,
+        instance.address,
+        instance.weight,
+        ratio(shares(service)[instance.identity]),
+        str(health.status) if health else None,
+        None if health is None or health.rtt_s is None else round(health.rtt_s * 1e3, 3),
+        lease_id(instance.lease) if instance.lease else None,
+        lease.ttl if lease else None,
+        lease.granted if lease else None,
+        instance.create_revision,
+        instance.mod_revision,
+        instance.status,
+        instance.protocol,
+        instance.secure,
+    )

@@ -1,0 +1,137 @@
+"""A run as a plain dict: the document of docs/reference/run.schema.json. Keys may be added, never renamed."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+
+from lbctl import __version__
+from lbctl.model import Code, Event
+from lbctl.stats.report import BackendRow, Balance, ErrorGroup, Generator, Load, Report
+from lbctl.view.figures import Document, histogram, latency_ms, rate, ratio, seconds_of, stamp
+
+RUN = "lbctl.run/v1"
+
+
+def run_document(report: Report, thresholds: Iterable[Mapping[str, object]] = ()) -> Document:
+    """Return the run document of ``hammer -o json`` and ``--save``."""
+    return {
+        "schema": RUN,
+        "lbctl": __version__,
+        "service": report.service,
+        "method": report.method,
+        "policy": report.policy,
+        "policy_options": dict(report.policy_options),
+        "started_at": stamp(report.started_at),
+        "duration_s": seconds_of(report.elapsed_s),
+        "end_reason": report.end_reason,
+        "seed": report.seed,
+        "load": _load(report.load),
+        **_totals(report),
+        "codes": _codes(report.codes),
+        "error_groups": [_error_group(group) for group in report.error_groups],
+        "latency_ms": latency_ms(report.latency),
+        "service_ms": latency_ms(report.service_time),
+        "wait_ms": latency_ms(report.wait),
+        "histogram": histogram(report.latency),
+        "balance": _balance(report.balance),
+        "backends": _backends(report),
+        "events": [_event(event) for event in report.events],
+        "generator": _generator(report.generator),
+        "thresholds": [dict(threshold) for threshold in thresholds],
+    }
+
+
+def _totals(report: Report) -> Document:
+    return {
+        "requests": report.issued,
+        "ok": report.ok,
+        "errors": report.errors,
+        "cancelled": report.cancelled,
+        "in_flight": report.in_flight,
+        "dropped": report.dropped,
+        "attempts": report.attempts,
+        "retries": report.retries,
+        "rps": rate(report.completed, report.elapsed_s),
+    }
+
+
+def _load(load: Load) -> Document:
+    return {
+        "mode": load.mode,
+        "requests": load.requests,
+        "duration_s": load.duration_s,
+        "concurrency": load.concurrency,
+        "connections": load.connections,
+        "rps": load.rps,
+        "timeout_s": load.timeout_s,
+    }
+
+
+def _codes(codes: Mapping[Code, int]) -> dict[str, int]:
+    return {code.name: count for code, count in codes.items()}
+
+
+def _error_group(group: ErrorGroup) -> Document:
+    return {
+        "code": group.code.name,
+        "origin": group.origin.value,
+        "message": group.message,
+        "count": group.count,
+        "backends": dict(group.backends),
+    }
+
+
+def _balance(balance: Balance) -> Document:
+    return {
+        "expectation": balance.expectation,
+        "verdict": balance.verdict,
+        "max_delta": ratio(balance.max_delta),
+        "chi2": balance.chi2,
+        "dof": balance.dof,
+        "p_value": balance.p_value,
+        "max_over_expected": balance.max_over_expected,
+        "worst": balance.worst,
+        "note": balance.note,
+    }
+
+
+def _backends(report: Report) -> list[Document]:
+    picks = sum(row.picks for row in report.backends)
+    expected = sum(row.expected for row in report.backends)
+    return [_backend(row, picks, expected, report.elapsed_s) for row in report.backends]
+
+
+def _backend(row: BackendRow, picks: int, expected: float, elapsed_s: float) -> Document:
+    return {
+        "key": row.key,
+        "address": row.address,
+        "weight": row.weight,
+        "expected_share": ratio(row.expected / expected) if expected else None,
+        "share": ratio(row.picks / picks) if picks else None,
+        "picks": row.picks,
+        "ok": row.ok,
+        "errors": row.errors,
+        "cancelled": row.cancelled,
+        "in_flight": row.in_flight,
+        "codes": _codes(row.codes),
+        "rps": rate(row.ok + row.errors, elapsed_s),
+        "latency_ms": latency_ms(row.latency),
+        "state": row.state,
+        "reason": row.reason,
+        "joined_s": seconds_of(row.joined_s),
+        "left_s": None if row.left_s is None else seconds_of(row.left_s),
+    }
+
+
+def _event(event: Event) -> Document:
+    return {"t_s": seconds_of(event.t_s), "kind": event.kind, "backend": event.backend, "text": event.text}
+
+
+def _generator(generator: Generator) -> Document:
+    return {
+        "engine": generator.engine,
+        "cpu_s": round(generator.cpu_s, 4),
+        "busy": ratio(generator.busy),
+        "lag_p99_ms": round(generator.lag_p99_ms, 4),
+        "warnings": list(generator.warnings),
+    }

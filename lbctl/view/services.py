@@ -1,0 +1,208 @@
+"""The tables of ``ls``: services, the instances of one service, and the keys that cannot be used."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any, TypeVar
+
+from lbctl.discovery.listing import Listing, shares
+from lbctl.model import Instance, Invalid, Service
+from lbctl.view.figures import lease_id
+from lbctl.view.table import Cell, Column, Rendered, render
+from lbctl.view.text import NONE, clean, duration, percent
+from lbctl.view.theme import Glyphs, Style
+
+_HEALTH_ROLES = {"SERVING": "ok", "UNIMPLEMENTED": "muted", "UNKNOWN": "warn", "SERVICE_UNKNOWN": "warn"}
+R = TypeVar("R")
+
+
+@dataclass(frozen=True, slots=True)
+class Look:
+    """How to draw: style and glyphs, the width to keep within (None: natural), header row or not."""
+
+    style: Style
+    glyphs: Glyphs
+    width: int | None = None
+    headers: bool = True
+
+
+@dataclass(frozen=True, slots=True)
+class _Row:
+    """One instance with everything its row shows."""
+
+    listing: Listing
+    service: Service
+    instance: Instance
+    share: float
+
+
+def services_table(listing: Listing, look: Look, *, wide: bool = False) -> Rendered:
+    """Lay out one row per service."""
+    columns = [
+        Column("SERVICE", _service_name, shrink_to=30),
+        Column("LAYOUT", lambda s: Cell(clean(s.layout)), keep=4),
+        Column("INSTANCES", lambda s: Cell(str(len(s.instances))), numeric=True),
+        Column("UP", lambda s: _up(listing, s), keep=1, numeric=True),
+        Column("WEIGHT", lambda s: Cell(str(sum(i.effective_weight for i in s.instances))), keep=2, numeric=True),
+        Column("LEASES", lambda s: Cell(_leases(s)), keep=5, numeric=True),
+        Column("TTL", lambda s: Cell(_granted(listing, s)), keep=6, numeric=True),
+        Column("AGE", lambda s: Cell(_oldest(listing, s)), keep=7),
+        *([Column("PREFIX", lambda s: Cell(clean(s.prefix)), keep=8)] if wide else []),
+    ]
+    return _render(columns, listing.registry.services, look)
+
+
+def instances_table(listing: Listing, service: Service, look: Look, *, wide: bool = False, sort: str = "") -> Rendered:
+    """Lay out one row per instance of the service; ``sort`` is one of SORTS, "" for key order."""
+    share = shares(service)
+    rows = [_Row(listing, service, each, share[each.identity]) for each in service.instances]
+    columns = [
+        Column("ADDRESS", lambda r: Cell(clean(r.instance.address)), shrink_to=21, cut="left"),
+        Column("WEIGHT", _weight, numeric=True),
+        Column("SHARE", lambda r: Cell(f"{percent(r.share)}%"), keep=1, numeric=True),
+        Column("HEALTH", _health, keep=2),
+        Column("RTT", _rtt, keep=3, numeric=True),
+        Column("LEASE", _lease, keep=4),
+        Column("AGE", lambda r: Cell(created(listing.registry.revision, r.instance.create_revision)), keep=6),
+        *(_wide_columns(rows) if wide else []),
+    ]
+    return _render(columns, _sorted(rows, sort), look)
+
+
+def invalid_table(invalid: Sequence[Invalid], look: Look) -> Rendered:
+    """Lay out one row per key that claims to be an instance and cannot be used."""
+    columns = [
+        Column("INVALID KEY", lambda i: Cell(clean(i.key), "err"), shrink_to=30),
+        Column("LAYOUT", lambda i: Cell(clean(i.layout)), keep=2),
+        Column("CODE", lambda i: Cell(clean(i.code)), keep=1),
+        Column("REASON", lambda i: Cell(clean(i.reason))),
+    ]
+    return _render(columns, invalid, look)
+
+
+def created(revision: int, create_revision: int) -> str:
+    """Spell the only age etcd knows: the revision that created the key, and how many came after it."""
+    return f"rev {create_revision} (+{revision - create_revision})" if create_revision else NONE
+
+
+def _render(columns: Sequence[Column[R]], rows: Sequence[R], look: Look) -> Rendered:
+    return render(columns, rows, look.style, width=look.width, headers=look.headers, ellipsis=look.glyphs.ellipsis)
+
+
+def _service_name(service: Service) -> Cell:
+    return Cell(clean(service.name), "bold")
+
+
+def _up(listing: Listing, service: Service) -> Cell:
+    if not listing.checked:
+        return Cell(NONE)
+    serving = sum(in_rotation(listing, each) for each in service.instances)
+    total = len(service.instances)
+    return Cell(f"{serving}/{total}", "ok" if serving == total else "warn")
+
+
+def in_rotation(listing: Listing, instance: Instance) -> bool:
+    """Whether a client could call the instance, as far as the registry and the health check tell."""
+    health = listing.health_of(instance)
+    return instance.status is None and (health is None or health.status in ("SERVING", "UNIMPLEMENTED"))
+
+
+def _leases(service: Service) -> str:
+    return str(len({each.lease for each in service.instances if each.lease}))
+
+
+def _granted(listing: Listing, service: Service) -> str:
+    granted = {lease.granted for each in service.instances if (lease := listing.lease_of(each))}
+    if not granted:
+        return NONE
+    low, high = min(granted), max(granted)
+    return f"{low}s" if low == high else f"{low}-{high}s"
+
+
+def _oldest(listing: Listing, service: Service) -> str:
+    return created(listing.registry.revision, min((each.create_revision for each in service.instances), default=0))
+
+
+def _weight(row: _Row) -> Cell:
+    weight = row.instance.effective_weight
+    if row.instance.weight is None:
+        return Cell(f"({weight})", "muted")
+    return Cell(str(weight), "" if weight else "warn")
+
+
+def _health(row: _Row) -> Cell:
+    if row.instance.status is not None:
+        return Cell(clean(row.instance.status), "warn")
+    health = row.listing.health_of(row.instance)
+    if health is None:
+        return Cell(NONE)
+    return Cell(clean(str(health.status)), _HEALTH_ROLES.get(health.status, "err"))
+
+
+def _rtt(row: _Row) -> Cell:
+    health = row.listing.health_of(row.instance)
+    return Cell(duration(health.rtt_s * 1e6 if health and health.rtt_s is not None else None), "latency")
+
+
+def _lease(row: _Row) -> Cell:
+    if not row.instance.lease:
+        return Cell("none", "muted")
+    left, name = row.listing.lease_of(row.instance), lease_id(row.instance.lease)
+    short = f"{name[:4]}..{name[-2:]}" if len(name) > 8 else name
+    return Cell(f"{short} {left.ttl}s/{left.granted}s") if left else Cell(f"{short} expired", "warn")
+
+
+def _wide_columns(rows: Sequence[_Row]) -> list[Column[_Row]]:
+    """Everything the registry says: the metadata keys that any instance has, then the key itself."""
+    names = sorted({name for row in rows for name in row.instance.metadata})
+    return [
+        Column("PROTOCOL", lambda r: Cell(clean(_protocol(r.instance))), keep=7),
+        *(Column(clean(name.lstrip("@")).upper(), _metadata(name), keep=8) for name in names),
+        Column("MODIFIED", lambda r: Cell(f"rev {r.instance.mod_revision}"), keep=9),
+        Column("KEY", lambda r: Cell(clean(r.instance.key)), keep=10),
+    ]
+
+
+def _protocol(instance: Instance) -> str:
+    secure = {True: "+tls", False: "", None: ""}[instance.secure]
+    return f"{instance.protocol or NONE}{secure}"
+
+
+def _metadata(name: str) -> Callable[[_Row], Cell]:
+    def cell(row: _Row) -> Cell:
+        value = row.instance.metadata.get(name)
+        return Cell(NONE if value is None else clean(str(value), 60))
+
+    return cell
+
+
+def _sorted(rows: list[_Row], sort: str) -> list[_Row]:
+    """Sort by a column: text and revisions upwards, numbers from the largest, what is unknown last."""
+    return sorted(rows, key=_SORT_KEYS[sort]) if sort else rows
+
+
+def _falling(number: float | None) -> tuple[bool, float]:
+    return number is None, -(number or 0)
+
+
+def _rtt_s(row: _Row) -> float | None:
+    health = row.listing.health_of(row.instance)
+    return health.rtt_s if health else None
+
+
+def _ttl_s(row: _Row) -> float | None:
+    lease = row.listing.lease_of(row.instance)
+    return lease.ttl if lease else None
+
+
+_SORT_KEYS: dict[str, Callable[[_Row], Any]] = {
+    "address": lambda row: row.instance.endpoint,
+    "weight": lambda row: _falling(row.instance.effective_weight),
+    "share": lambda row: _falling(row.share),
+    "health": lambda row: _health(row).text,
+    "rtt": lambda row: _falling(_rtt_s(row)),
+    "ttl": lambda row: _falling(_ttl_s(row)),
+    "created": lambda row: row.instance.create_revision,
+}
+SORTS = tuple(_SORT_KEYS)
