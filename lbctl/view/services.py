@@ -9,7 +9,7 @@ from typing import Any, TypeVar
 from lbctl.discovery.listing import Listing, shares
 from lbctl.model import Instance, Invalid, Service
 from lbctl.view.figures import lease_id
-from lbctl.view.table import Cell, Column, Rendered, render
+from lbctl.view.plain_table import Cell, Column, Rendered, render
 from lbctl.view.text import NONE, clean, duration, percent
 from lbctl.view.theme import Glyphs, Style
 
