@@ -131,9 +131,9 @@ class EtcdServer:
                 env=_clean(os.environ),
             )
         except OSError as error:
-            raise CannotCall(f"cannot run {self.binary}: {error.strerror or error}", "give another with --etcd-bin") from (
-                error
-            )
+            raise CannotCall(
+                f"cannot run {self.binary}: {error.strerror or error}", "give another with --etcd-bin"
+            ) from (error)
         self._reader = asyncio.create_task(self._read_log(self._process), name="etcd log")
         await self._until_ready(self._reader)
 

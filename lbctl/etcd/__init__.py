@@ -1,0 +1,6 @@
+"""One thin, quiet adapter over etcd's gRPC API."""
+
+import os
+
+# gRPC's C core prints broken connections and forks on stderr and would tear the live screen; read once, at its import.
+os.environ.setdefault("GRPC_VERBOSITY", "NONE")

@@ -1,0 +1,188 @@
+"""The etcd that the rest of lbctl talks to: keys, leases and watches in lbctl's own words."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncGenerator, Sequence
+from random import Random
+from types import TracebackType
+from typing import NamedTuple, Self
+
+from lbctl.etcd.config import EtcdConfig
+from lbctl.etcd.events import Listing, WatchEvent
+from lbctl.etcd.failures import Compacted, LeaseGone
+from lbctl.etcd.ranges import KeyRange, prefix_range
+from lbctl.etcd.session import Session
+from lbctl.etcd.stubs import Message, pb
+from lbctl.etcd.watch import Watcher
+from lbctl.model import Entry
+
+_PAGE = 1000
+_OPS_PER_TXN = 100  # etcd's default limit is 128
+_RESTARTS = 3
+
+
+class Status(NamedTuple):
+    """What one member says about itself."""
+
+    endpoint: str
+    version: str
+    db_size: int
+    has_leader: bool
+    revision: int
+
+
+class TimeToLive(NamedTuple):
+    """Seconds a lease has left, and was granted."""
+
+    ttl: int
+    granted: int
+
+
+class Etcd:
+    """An etcd cluster, as an async context manager. Keys and values are bytes.
+
+    Every method raises RegistryError (or a subclass of ``failures``) when etcd does not answer or refuses.
+    """
+
+    def __init__(self, config: EtcdConfig, rng: Random | None = None) -> None:
+        """Take where etcd is; nothing is connected before the first call. ``rng`` only spreads retries."""
+        self.session = Session(config, rng or Random())
+
+    async def __aenter__(self) -> Self:
+        return self
+
+    async def __aexit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        await self.close()
+
+    async def close(self) -> None:
+        await self.session.close()
+
+    @property
+    def endpoints(self) -> tuple[str, ...]:
+        return self.session.config.endpoints
+
+    async def range(self, prefix: bytes) -> Listing:
+        """Return every key with this prefix, in key order, all at one revision."""
+        return await self.list(prefix_range(prefix))
+
+    async def list(self, keys: KeyRange, *, keys_only: bool = False, limit: int | None = None) -> Listing:
+        """Return a range at one revision, page by page; ``limit`` cuts it short."""
+        for _ in range(_RESTARTS):
+            try:
+                return await self._pages(keys, keys_only=keys_only, limit=limit)
+            except Compacted:  # between two pages: start over at a newer revision
+                continue
+        return await self._pages(keys, keys_only=keys_only, limit=limit)
+
+    async def count(self, keys: KeyRange) -> int:
+        """Return how many keys a range holds."""
+        request = pb.RangeRequest(key=keys.start, range_end=keys.end, count_only=True)
+        reply = await self.session.call(lambda channel: channel.kv.Range, request, repeatable=True)
+        return int(reply.count)
+
+    async def get(self, key: bytes) -> Entry | None:
+        """Return one key, or None where it does not exist."""
+        request = pb.RangeRequest(key=key)
+        reply = await self.session.call(lambda channel: channel.kv.Range, request, repeatable=True)
+        return _entry(reply.kvs[0]) if reply.kvs else None
+
+    async def get_many(self, keys: Sequence[bytes], revision: int = 0) -> tuple[Entry, ...]:
+        """Return those of many keys that exist, in the order asked, at one revision (0: the newest)."""
+        found: list[Entry] = []
+        for first in range(0, len(keys), _OPS_PER_TXN):
+            gets = (pb.RangeRequest(key=key, revision=revision) for key in keys[first : first + _OPS_PER_TXN])
+            request = pb.TxnRequest(success=[pb.RequestOp(request_range=get) for get in gets])
+            reply = await self.session.call(lambda channel: channel.kv.Txn, request, repeatable=True)
+            found.extend(_entry(kv) for part in reply.responses for kv in part.response_range.kvs)
+        return tuple(found)
+
+    async def put(self, key: bytes, value: bytes, lease: int = 0) -> int:
+        """Write a key, under a lease unless 0, and return the revision; writing it twice does no harm."""
+        request = pb.PutRequest(key=key, value=value, lease=lease)
+        reply = await self.session.call(lambda channel: channel.kv.Put, request, repeatable=True)
+        return int(reply.header.revision)
+
+    async def delete(self, key: bytes) -> bool:
+        """Delete a key and tell whether it existed."""
+        request = pb.DeleteRangeRequest(key=key)
+        reply = await self.session.call(lambda channel: channel.kv.DeleteRange, request, repeatable=False)
+        return bool(reply.deleted)
+
+    async def delete_prefix(self, prefix: bytes) -> int:
+        """Delete every key with this prefix and return how many there were."""
+        keys = prefix_range(prefix)
+        request = pb.DeleteRangeRequest(key=keys.start, range_end=keys.end)
+        reply = await self.session.call(lambda channel: channel.kv.DeleteRange, request, repeatable=False)
+        return int(reply.deleted)
+
+    async def put_if(self, key: bytes, value: bytes, mod_revision: int, lease: int = 0) -> bool:
+        """Write a key only if it is still at ``mod_revision`` (0: only if it does not exist); tell whether it was."""
+        write = pb.RequestOp(request_put=pb.PutRequest(key=key, value=value, lease=lease))
+        return await self._when_unchanged(key, mod_revision, write)
+
+    async def delete_if(self, key: bytes, mod_revision: int) -> bool:
+        """Delete a key only if it is still at ``mod_revision``; tell whether it was."""
+        delete = pb.RequestOp(request_delete_range=pb.DeleteRangeRequest(key=key))
+        return await self._when_unchanged(key, mod_revision, delete)
+
+    async def grant(self, ttl_s: int) -> int:
+        """Grant a lease and return its id; one whose answer was lost expires by itself."""
+        reply = await self.session.call(
+            lambda channel: channel.lease.LeaseGrant, pb.LeaseGrantRequest(TTL=ttl_s), repeatable=True
+        )
+        return int(reply.ID)
+
+    async def revoke(self, lease: int) -> bool:
+        """Revoke a lease, which deletes its keys; False when it was gone already."""
+        try:
+            await self.session.call(
+                lambda channel: channel.lease.LeaseRevoke, pb.LeaseRevokeRequest(ID=lease), repeatable=True
+            )
+        except LeaseGone:
+            return False
+        return True
+
+    async def time_to_live(self, lease: int) -> TimeToLive | None:
+        """Return what a lease has left, or None when it has expired."""
+        request = pb.LeaseTimeToLiveRequest(ID=lease)
+        reply = await self.session.call(lambda channel: channel.lease.LeaseTimeToLive, request, repeatable=True)
+        return TimeToLive(int(reply.TTL), int(reply.grantedTTL)) if reply.TTL >= 0 else None
+
+    async def status(self) -> Status:
+        """Ask the endpoint in use about itself."""
+        endpoint = self.session.endpoint
+        reply = await self.session.call(lambda channel: channel.maintenance.Status, pb.StatusRequest(), repeatable=True)
+        return Status(endpoint, reply.version, int(reply.dbSize), bool(reply.leader), int(reply.header.revision))
+
+    def watch(self, prefix: bytes) -> AsyncGenerator[WatchEvent, None]:
+        """List a prefix and follow it for ever, through any outage (see ``events``).
+
+        Use ``contextlib.aclosing`` around it when the loop may be left early.
+        """
+        return Watcher(self, prefix).run()
+
+    async def _pages(self, keys: KeyRange, *, keys_only: bool, limit: int | None) -> Listing:
+        found: list[Entry] = []
+        revision, start, more = 0, keys.start, True
+        while more and (limit is None or len(found) < limit):
+            size = _PAGE if limit is None else min(_PAGE, limit - len(found))
+            request = pb.RangeRequest(key=start, range_end=keys.end, limit=size, revision=revision, keys_only=keys_only)
+            reply = await self.session.call(lambda channel: channel.kv.Range, request, repeatable=True)
+            found.extend(map(_entry, reply.kvs))
+            header = reply.header
+            revision = revision or int(header.revision)
+            more = bool(reply.more and reply.kvs)
+            start = found[-1].key + b"\0" if found else start
+        return Listing(revision, tuple(found), more, int(header.cluster_id), int(header.raft_term))
+
+    async def _when_unchanged(self, key: bytes, mod_revision: int, operation: Message) -> bool:
+        unchanged = pb.Compare(result=pb.Compare.EQUAL, target=pb.Compare.MOD, key=key, mod_revision=mod_revision)
+        request = pb.TxnRequest(compare=[unchanged], success=[operation])
+        reply = await self.session.call(lambda channel: channel.kv.Txn, request, repeatable=False)
+        return bool(reply.succeeded)
+
+
+def _entry(kv: Message) -> Entry:
+    return Entry(kv.key, kv.value, kv.lease, kv.create_revision, kv.mod_revision)

@@ -1,0 +1,43 @@
+"""Key ranges as etcd means them: from a key up to, not including, another."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import NamedTuple
+
+OPEN_END = b"\0"  # etcd's spelling of "to the last key"
+
+
+class KeyRange(NamedTuple):
+    """``start <= key < end``; an end of ``OPEN_END`` means no end."""
+
+    start: bytes
+    end: bytes
+
+
+def prefix_end(prefix: bytes) -> bytes:
+    r"""Return the first key after all keys with this prefix: cut trailing ``\xff``, then add one.
+
+    A prefix of nothing but ``\xff`` (or of nothing) has no such key: ``OPEN_END``.
+    """
+    stem = prefix.rstrip(b"\xff")
+    return stem[:-1] + bytes((stem[-1] + 1,)) if stem else OPEN_END
+
+
+def prefix_range(prefix: bytes) -> KeyRange:
+    """Return the range of all keys with this prefix; the empty prefix means every key."""
+    return KeyRange(prefix or b"\0", prefix_end(prefix))
+
+
+def gaps(prefixes: Iterable[bytes]) -> tuple[KeyRange, ...]:
+    """Return what is left of the keyspace without these prefixes, in order."""
+    found: list[KeyRange] = []
+    start = b"\0"
+    for prefix in sorted(prefixes):
+        if prefix > start:
+            found.append(KeyRange(start, prefix))
+        end = prefix_end(prefix)
+        if end == OPEN_END:
+            return tuple(found)
+        start = max(start, end)
+    return (*found, KeyRange(start, OPEN_END))

@@ -1,0 +1,149 @@
+"""Unary calls on an etcd cluster: deadline, retry, endpoint rotation, log-in; nothing about keys."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable
+from random import Random
+from typing import Any
+
+import grpc
+
+from lbctl.errors import RegistryError
+from lbctl.etcd.backoff import Backoff
+from lbctl.etcd.channel import Channel
+from lbctl.etcd.config import EtcdConfig
+from lbctl.etcd.failures import Kind, kind_of, reason_of, refused, unreachable
+from lbctl.etcd.stubs import Message, pb
+
+Metadata = tuple[tuple[str, str], ...]
+Method = Callable[[Channel], Any]
+
+_MIN_TRY_S = 0.05
+
+
+class Deadlines:
+    """When one call gives up: sooner while there is no connection, later while etcd is at work."""
+
+    def __init__(self, config: EtcdConfig, now: float) -> None:
+        self._dial = now + min(config.dial_timeout_s, config.command_timeout_s)
+        self._command = now + config.command_timeout_s
+
+    def left(self, now: float, *, connected: bool) -> float:
+        return (self._command if connected else self._dial) - now
+
+
+class Session:
+    """The connections of one :class:`EtcdConfig`; closes everything it opened."""
+
+    def __init__(self, config: EtcdConfig, rng: Random) -> None:
+        self.config = config
+        self.rng = rng
+        self.closed = False
+        self._at = 0
+        self._unary: dict[str, Channel] = {}
+        self._streams: set[Channel] = set()
+        self._token: str | None = None
+        self._login = asyncio.Lock()
+
+    @property
+    def endpoint(self) -> str:
+        """The endpoint that unary calls use now."""
+        return self.config.endpoints[self._at]
+
+    async def call(self, method: Method, request: Message, *, repeatable: bool) -> Message:
+        """Make one call and return the reply, or raise a RegistryError that says what happened.
+
+        A call that is not ``repeatable`` is only tried again when the first try surely never left.
+        """
+        clock = asyncio.get_running_loop().time
+        deadlines, backoff = Deadlines(self.config, clock()), Backoff(self.rng, 0.05, 0.5)
+        may_log_in = self.config.user is not None
+        while True:
+            channel = self._channel()
+            connected = channel.connected
+            try:
+                return await self._try(channel, method, request, deadlines.left(clock(), connected=connected))
+            except grpc.RpcError as error:
+                kind, failure = kind_of(error), error
+            if kind is Kind.STALE_TOKEN and may_log_in:
+                may_log_in = False
+                self.forget_credentials()
+                continue
+            if not _may_repeat(kind, repeatable=repeatable):
+                raise self._explain(kind, failure, channel.endpoint, connected=connected)
+            if kind is not Kind.BUSY:
+                self._rotate(channel)
+            pause = backoff.next()
+            if deadlines.left(clock(), connected=kind is Kind.BUSY) < pause + _MIN_TRY_S:
+                raise self._explain(kind, failure, channel.endpoint, connected=connected)
+            await asyncio.sleep(pause)
+
+    async def credentials(self, channel: Channel, timeout_s: float) -> Metadata:
+        """Return the metadata that proves who we are; logs in on first use, through ``channel``."""
+        if self.config.user is None:
+            return ()
+        async with self._login:
+            if self._token is None:
+                request = pb.AuthenticateRequest(name=self.config.user, password=self.config.password or "")
+                reply = await channel.auth.Authenticate(request, timeout=timeout_s)
+                self._token = str(reply.token)
+            return (("token", self._token),)
+
+    def forget_credentials(self) -> None:
+        """Log in again at the next use: the token was refused."""
+        self._token = None
+
+    def stream_endpoint(self, attempt: int) -> str:
+        """Name the endpoint of a stream's n-th attempt; streams go round on their own."""
+        return self.config.endpoints[attempt % len(self.config.endpoints)]
+
+    def open_stream_channel(self, attempt: int) -> Channel:
+        """Open a connection that serves one stream alone; ``attempt`` counts through the endpoints."""
+        channel = Channel(self.config, self.stream_endpoint(attempt))
+        self._streams.add(channel)
+        return channel
+
+    async def close_stream_channel(self, channel: Channel) -> None:
+        self._streams.discard(channel)
+        await channel.close()
+
+    async def close(self) -> None:
+        """Close every connection; streams that are still read end."""
+        self.closed = True
+        channels = [*self._unary.values(), *self._streams]
+        self._unary.clear()
+        self._streams.clear()
+        for channel in channels:
+            await channel.close()
+
+    def _channel(self) -> Channel:
+        if self.closed:
+            raise RegistryError("the etcd session is closed")
+        endpoint = self.config.endpoints[self._at]
+        if endpoint not in self._unary:
+            self._unary[endpoint] = Channel(self.config, endpoint)
+        return self._unary[endpoint]
+
+    def _rotate(self, failed: Channel) -> None:
+        """Go to the next endpoint, unless another call did so while this one failed."""
+        endpoints = self.config.endpoints
+        if endpoints[self._at] == failed.endpoint:
+            self._at = (self._at + 1) % len(endpoints)
+
+    async def _try(self, channel: Channel, method: Method, request: Message, left_s: float) -> Message:
+        timeout = max(left_s / (2 if len(self.config.endpoints) > 1 else 1), _MIN_TRY_S)
+        metadata = await self.credentials(channel, timeout)
+        return await method(channel)(request, timeout=timeout, metadata=metadata)
+
+    def _explain(self, kind: Kind, error: grpc.RpcError, endpoint: str, *, connected: bool) -> RegistryError:
+        if kind in {Kind.FATAL, Kind.STALE_TOKEN, Kind.BUSY}:
+            return refused(error, endpoint)
+        within = self.config.command_timeout_s if connected else self.config.dial_timeout_s
+        return unreachable(self.config.endpoints, within, reason_of(error))
+
+
+def _may_repeat(kind: Kind, *, repeatable: bool) -> bool:
+    if kind is Kind.NOT_SENT:
+        return True
+    return repeatable and kind in {Kind.BROKEN, Kind.BUSY, Kind.TIMEOUT}

@@ -1,0 +1,156 @@
+"""List and watch as one operation: nothing is missed, repeated or silently stale, whatever breaks."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncGenerator, AsyncIterator
+from contextlib import asynccontextmanager
+from typing import TYPE_CHECKING
+
+from lbctl.etcd.backoff import Backoff
+from lbctl.etcd.events import Change, Changes, Listing, Lost, Resumed, Resync, Snapshot, WatchEvent
+from lbctl.etcd.failures import AccessDenied, Unreachable
+from lbctl.etcd.ranges import prefix_range
+from lbctl.etcd.stream import Broken, HistoryGone, WatchStream
+from lbctl.etcd.stubs import Message
+from lbctl.model import Entry
+
+if TYPE_CHECKING:
+    from lbctl.etcd.client import Etcd
+
+_DELETE = 1  # mvccpb.Event.DELETE; PUT is the zero that proto3 leaves out
+
+
+class Watcher:
+    """Follows one prefix; ``run`` may be iterated once."""
+
+    def __init__(self, etcd: Etcd, prefix: bytes) -> None:
+        self._etcd = etcd
+        self._session = etcd.session
+        self._prefix = prefix
+        self._backoff = Backoff(etcd.session.rng)
+        self._known: _Known | None = None
+        self._history_gone: str | None = None
+        self._lost = False
+        self._attempt = 0
+        self._may_log_in = True
+
+    async def run(self) -> AsyncGenerator[WatchEvent, None]:
+        """Yield a Snapshot, then what changes, for ever; ends when the session is closed.
+
+        Outages are events. Only what no patience mends is raised: access denied, TLS that does not fit.
+        """
+        while not self._session.closed:
+            try:
+                async for event in self._until_broken():
+                    yield event
+            except HistoryGone as gone:
+                self._history_gone = str(gone)
+            except AccessDenied:
+                if not self._log_in_again():
+                    raise
+            except (Broken, Unreachable) as broken:
+                lost = self._note_loss(str(broken))
+                if lost and not self._session.closed:
+                    yield lost
+            await asyncio.sleep(self._backoff.next())
+
+    async def _until_broken(self) -> AsyncIterator[WatchEvent]:
+        if self._known is None or self._history_gone is not None:
+            yield self._take(await self._etcd.range(self._prefix))
+        known = self._known
+        assert known is not None
+        async with self._stream() as (stream, endpoint):
+            known.check_identity(await stream.open(known.next))
+            self._backoff.reset()
+            self._may_log_in = True
+            if self._lost:
+                self._lost = False
+                yield Resumed(endpoint, known.next - 1)
+            while True:
+                changes = known.apply(await stream.next())
+                if changes:
+                    yield Changes(known.next - 1, changes)
+
+    def _take(self, listing: Listing) -> Snapshot | Resync:
+        known, reason = self._known, self._history_gone
+        self._history_gone = None
+        self._known = _Known(listing)
+        if known is None:
+            return Snapshot(listing.revision, listing.entries)
+        return Resync(listing.revision, reason or "", known.changes_to(listing))
+
+    @asynccontextmanager
+    async def _stream(self) -> AsyncIterator[tuple[WatchStream, str]]:
+        channel = self._session.open_stream_channel(self._attempt)
+        stream = WatchStream(self._session, channel, prefix_range(self._prefix))
+        try:
+            yield stream, channel.endpoint
+        finally:
+            stream.cancel()
+            await self._session.close_stream_channel(channel)
+
+    def _log_in_again(self) -> bool:
+        """Permit one new log-in per connection: some versions say "permission denied" to an old token."""
+        allowed = self._may_log_in and self._session.config.user is not None
+        self._may_log_in = False
+        self._session.forget_credentials()
+        return allowed
+
+    def _note_loss(self, reason: str) -> Lost | None:
+        """Go on to the next endpoint; an outage is told once, however many attempts it takes."""
+        endpoint = self._session.stream_endpoint(self._attempt)
+        self._attempt += 1
+        already, self._lost = self._lost, True
+        return None if already else Lost(endpoint, reason)
+
+
+class _Known:
+    """The state a watch has reached: entries, the next revision wanted, and which store they came from."""
+
+    def __init__(self, listing: Listing) -> None:
+        self.entries: dict[bytes, Entry] = {entry.key: entry for entry in listing.entries}
+        self.next = listing.revision + 1
+        self._cluster = listing.cluster
+        self._term = listing.term
+
+    def check_identity(self, header: Message) -> None:
+        """Raise HistoryGone when another store answers: resuming there would wait for ever in the future."""
+        if header.cluster_id != self._cluster or header.raft_term < self._term or header.revision < self.next - 1:
+            raise HistoryGone("etcd's store was replaced")
+        self._term = header.raft_term
+
+    def apply(self, reply: Message) -> tuple[Change, ...]:
+        """Take one reply's events; old ones, which some servers repeat, are dropped.
+
+        The resume point follows the events. A header's revision counts only without events: while the
+        server catches up, its headers are ahead of what it has sent.
+        """
+        if not reply.events:
+            self.next = max(self.next, reply.header.revision + 1)
+            return ()
+        events = [event for event in reply.events if event.kv.mod_revision >= self.next]
+        changes = tuple(self._change(event) for event in events)
+        if changes:
+            self.next = changes[-1].revision + 1
+        return changes
+
+    def changes_to(self, listing: Listing) -> tuple[Change, ...]:
+        """Return the changes that lead from here to a newer listing: deletions, then what is new or different."""
+        there = {entry.key for entry in listing.entries}
+        gone = tuple(Change(key, None, listing.revision) for key in self.entries if key not in there)
+        new = tuple(
+            Change(entry.key, entry, entry.mod_revision)
+            for entry in listing.entries
+            if self.entries.get(entry.key) != entry
+        )
+        return gone + new
+
+    def _change(self, event: Message) -> Change:
+        kv = event.kv
+        if event.type == _DELETE:
+            self.entries.pop(kv.key, None)
+            return Change(kv.key, None, kv.mod_revision)
+        entry = Entry(kv.key, kv.value, kv.lease, kv.create_revision, kv.mod_revision)
+        self.entries[kv.key] = entry
+        return Change(kv.key, entry, kv.mod_revision)

@@ -1,0 +1,47 @@
+"""Fixtures for every test that needs the real registry.
+
+``etcd_server``  one real etcd for the whole session; use ``.endpoint``. Its keys are shared: prefer ``etcd``.
+``etcd``         an open client (``lbctl.etcd.client.Etcd``) on that server, with an empty keyspace before and after.
+``own_etcd``     a server of the test's own (``EtcdServer``), to be killed and restarted at will.
+"""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator, Iterator
+from typing import TYPE_CHECKING
+
+import pytest
+
+from tests.etcd_fixture import background_etcd
+
+if TYPE_CHECKING:
+    from lbctl.demo.etcd_server import EtcdServer
+    from lbctl.etcd.client import Etcd
+
+
+@pytest.fixture(scope="session")
+def etcd_server() -> Iterator[EtcdServer]:
+    """One real etcd for the session."""
+    with background_etcd() as server:
+        yield server
+
+
+@pytest.fixture
+async def etcd(etcd_server: EtcdServer) -> AsyncIterator[Etcd]:
+    """Give a client of the session's etcd, whose keyspace is empty."""
+    from lbctl.etcd.client import Etcd
+    from lbctl.etcd.config import EtcdConfig
+
+    async with Etcd(EtcdConfig((etcd_server.endpoint,))) as client:
+        await client.delete_prefix(b"")
+        yield client
+        await client.delete_prefix(b"")
+
+
+@pytest.fixture
+async def own_etcd() -> AsyncIterator[EtcdServer]:
+    """Give a server that belongs to the test alone."""
+    from lbctl.demo.etcd_server import EtcdServer
+
+    async with await EtcdServer.start() as server:
+        yield server
