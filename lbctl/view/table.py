@@ -23,8 +23,10 @@ def table(report: Report, ui: Ui, rows: int, width: int, look: Look) -> list[str
         return lines + [""] * (rows - 1)
     chosen = ui.position(ordered)
     first, shown = window(len(ordered), chosen, rows)
-    for index in range(first, first + shown):
-        lines.append(_row(ordered[index], ui, report.elapsed_s, sums, address, cols, look, selected=index == chosen))
+    lines += [
+        _row(ordered[index], ui, report.elapsed_s, sums, address, cols, look, selected=index == chosen)
+        for index in range(first, first + shown)
+    ]
     if shown < min(rows, len(ordered)):
         lines.append(_more(len(ordered), first, shown, width, look))
     return lines

@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import NamedTuple
+
+from lbctl.view.text import clean
 
 
 @dataclass(frozen=True, slots=True)
@@ -127,3 +130,18 @@ def style_for(*, colour: bool, attributes: bool = True) -> Style:
     if colour:
         return COLOUR
     return MONOCHROME if attributes else PLAIN
+
+
+class Look(NamedTuple):
+    """The style and the glyphs that one screen is drawn with."""
+
+    style: Style
+    glyphs: Glyphs
+
+    def show(self, text: str) -> str:
+        """Text from outside, cleaned for this screen."""
+        return clean(text, ascii_only=self.glyphs.ascii)
+
+    def paint(self, role: str, text: str) -> str:
+        """The text in a role's colour; ``role`` is one of the style's sequences."""
+        return f"{role}{text}{self.style.reset}" if role else text

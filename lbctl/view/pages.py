@@ -1,0 +1,127 @@
+"""What the live view shows besides its main page: the key hints, help, all errors and events, and the one-liner."""
+
+from __future__ import annotations
+
+from lbctl.stats.report import Report
+from lbctl.view.event_panel import error_lines, event_lines
+from lbctl.view.header import fraction
+from lbctl.view.lines import filled, rule
+from lbctl.view.text import cell_len, count, duration, elide, error_rate, left
+from lbctl.view.theme import Look
+from lbctl.view.ui import Ui
+
+# key, what it does in the footer; the last ones are left out first where space is short
+_HINTS = (
+    ("q", "quit"),
+    ("space", "pause"),
+    ("?", "help"),
+    ("+/-", "load"),
+    ("p", "policy"),
+    ("d", "drain"),
+    ("j/k", "select"),
+    ("s", "sort"),
+    ("h", "histogram"),
+    ("e", "events"),
+)
+_ORDER = ("q", "space", "+/-", "p", "j/k", "d", "s", "h", "e", "?")
+
+HELP = (
+    ("q", "stop, then quit"),
+    ("Q", "the same, keep the last frame"),
+    ("space", "pause or resume sending"),
+    ("+ -", "load 25% up or down"),
+    ("> <", "double or halve the load"),
+    ("p P", "next or previous policy"),
+    ("j k", "select a backend (arrows too)"),
+    ("g G", "first, last; PgUp PgDn a page"),
+    ("d", "drain or undrain it, here only"),
+    ("enter", "histogram of the selected one"),
+    ("h", "histogram on or off"),
+    ("s r", "sort by the next column, reverse"),
+    ("e", "all errors and events"),
+    ("Ctrl-L", "repaint"),
+    ("Ctrl-C", "stop; twice: abort"),
+    ("? Esc", "close this"),
+)
+
+
+def footer(report: Report, ui: Ui, width: int, look: Look) -> str:
+    """The keys that do something now; while stopping, what is waited for."""
+    if report.stopping:
+        words = f" stopping, {report.in_flight:,} in flight"
+        words += " (q or Ctrl-C again: abort)" if ui.can_type else " (Ctrl-C again: abort)"
+        role = look.style.warn + look.style.reverse
+        return look.paint(role, left(words, width, look.glyphs.ellipsis))
+    if not ui.can_type:
+        return look.paint(look.style.muted, elide(" Ctrl-C stops", width))
+    if ui.page != "main":
+        return hints((("j/k", "scroll"), ("Esc", "back"), ("q", "quit")), width, look)
+    fitting: list[tuple[str, str]] = []
+    for key, words in _HINTS:
+        if key == "space" and report.paused:
+            words = "resume"
+        if _length([*fitting, (key, words)]) <= width:
+            fitting.append((key, words))
+    return hints(tuple(sorted(fitting, key=lambda hint: _ORDER.index(hint[0]))), width, look)
+
+
+def hints(pairs: tuple[tuple[str, str], ...], width: int, look: Look) -> str:
+    """Keys in bold, what they do muted."""
+    style = look.style
+    if _length(list(pairs)) > width:
+        return elide(" " + "  ".join(f"{key} {words}" for key, words in pairs), width, look.glyphs.ellipsis)
+    return " " + "  ".join(f"{style.bold}{key}{style.reset} {look.paint(style.muted, words)}" for key, words in pairs)
+
+
+def _length(pairs: list[tuple[str, str]]) -> int:
+    return 1 + sum(len(key) + len(words) + 3 for key, words in pairs) - 2
+
+
+def with_help(body: list[str], width: int, look: Look, entries: tuple[tuple[str, str], ...] = HELP) -> list[str]:
+    """The body with the table of keys drawn over its lower part."""
+    box = _help_box(entries, width, look)[: len(body)]
+    return body[: len(body) - len(box)] + box
+
+
+def _help_box(entries: tuple[tuple[str, str], ...], width: int, look: Look) -> list[str]:
+    style, glyphs = look
+    keys = max(len(key) for key, _ in entries) + 2
+    column = keys + max(len(words) for _, words in entries)
+    across = 2 if width >= 2 * column + 8 else 1
+    rows = (len(entries) + across - 1) // across
+    inner = min(across * column + 2 * (across - 1) + 2, width - 2)
+    corners = glyphs.corners
+    lines = [f"{corners[0]}{glyphs.rule} keys {glyphs.rule * (inner - 7)}{corners[1]}"]
+    for row in range(rows):
+        cells = [entries[index] for index in range(row, len(entries), rows)]
+        text = "  ".join(left(f"{key:<{keys}}{words}", column) for key, words in cells)
+        lines.append(f"{glyphs.wall} {left(text, inner - 2, glyphs.ellipsis)} {glyphs.wall}")
+    lines.append(f"{corners[2]}{glyphs.rule * inner}{corners[3]}")
+    return [elide(f"{line}", width) if not style.bold else line for line in lines]
+
+
+def events_page(report: Report, ui: Ui, lines: int, width: int, look: Look) -> list[str]:
+    """Errors by kind, then as many events as fit, scrolled back by ``ui.scroll``; exactly ``lines`` lines."""
+    groups = error_lines(report, max(1, lines // 3), width, look)
+    head = [rule(f"ERRORS {report.errors:,}", width, look), *groups]
+    rows = lines - len(head) - 1
+    if rows < 1:
+        return filled(head, lines)
+    skip = max(min(ui.scroll, len(report.events) - rows), 0)
+    title = f"EVENTS {len(report.events):,}" + (f"  ({skip:,} newer below)" if skip else "")
+    return filled([*head, rule(title, width, look), *event_lines(report, rows, width, look, skip)], lines)
+
+
+def one_line(report: Report, ui: Ui, width: int, look: Look) -> str:
+    """All that fits a tiny window: ``8,192/10k 82% 521 rps err 0.4% p99 33ms``."""
+    load, done, now = report.load, fraction(report), ui.series.now()
+    found = ui.digests.of(report.latency, report.elapsed_s)
+    words = [f"{report.completed:,}" + (f"/{count(load.requests, 4)}" if load.requests else "")]
+    if done is not None:
+        words.append(f"{int(done * 100)}%")
+    words.append("- rps" if now is None else f"{count(now, 6)} rps")
+    words.append(f"err {error_rate(report.errors, report.completed)}")
+    words.append(f"p99 {duration(found.p99 if found else None)}")
+    state = "paused " if report.paused else ""
+    text = elide(state + " ".join(words), width, look.glyphs.ellipsis)
+    return text if cell_len(text) <= width else ""

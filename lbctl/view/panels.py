@@ -1,0 +1,73 @@
+"""The lower part of the live view: who gets which lines of it."""
+
+from __future__ import annotations
+
+from lbctl.stats.report import BackendRow, Report
+from lbctl.view.event_panel import error_lines, event_lines
+from lbctl.view.latency_panel import charts, histogram_lines, two_histograms
+from lbctl.view.layout import Plan
+from lbctl.view.lines import filled, padded, rule
+from lbctl.view.theme import Look
+from lbctl.view.ui import Ui
+
+
+def lower(report: Report, ui: Ui, plan: Plan, chosen: BackendRow | None, width: int, look: Look) -> list[str]:
+    """Exactly ``plan.lower`` lines."""
+    if not plan.lower:
+        return []
+    if plan.halves:
+        return _halves(report, ui, plan.lower, chosen, width, look)
+    lines: list[str] = []
+    if plan.histogram:
+        lines += _one_histogram(report, ui, plan.histogram, chosen, width, look)
+    rest = plan.lower - len(lines)
+    return lines + (_errors_and_events(report, rest, width, look) if rest >= 2 else [""] * rest)
+
+
+def _one_histogram(report: Report, ui: Ui, lines: int, chosen: BackendRow | None, width: int, look: Look) -> list[str]:
+    focused = chosen if ui.focus else None
+    histogram = focused.latency if focused else report.latency
+    name = look.show(focused.address) if focused else "all"
+    found = ui.digests.of(histogram, report.elapsed_s)
+    body = histogram_lines(found, lines - 1, width, look)
+    return [rule(f"LATENCY {name}", width, look), *body]
+
+
+def _halves(report: Report, ui: Ui, lines: int, chosen: BackendRow | None, width: int, look: Look) -> list[str]:
+    start = width // 2
+    one = _left_half(report, ui, lines, chosen, start - 1, look)
+    other = _right_half(report, lines, width - start, look)
+    return [padded(a, start) + b for a, b in zip(one, other, strict=True)]
+
+
+def _left_half(report: Report, ui: Ui, lines: int, chosen: BackendRow | None, width: int, look: Look) -> list[str]:
+    result: list[str] = []
+    if ui.histogram is not False:
+        rows = min(lines - 1, 10)
+        all_calls = ui.digests.of(report.latency, report.elapsed_s)
+        one = ui.digests.of(chosen.latency, report.elapsed_s) if chosen else None
+        if ui.focus and chosen:
+            result.append(rule(f"LATENCY {look.show(chosen.address)}", width, look))
+            result += histogram_lines(one, rows, width, look)
+        else:
+            name = f" {look.glyphs.wall} {look.show(chosen.address)}" if chosen else ""
+            result.append(rule(f"LATENCY all{name}", width, look))
+            result += two_histograms([all_calls, one], rows, width, look)
+    rest = lines - len(result)
+    return filled(result + charts(ui.series, rest, width, look), lines)
+
+
+def _right_half(report: Report, lines: int, width: int, look: Look) -> list[str]:
+    groups = error_lines(report, max(1, min(len(report.error_groups), lines // 3)), width, look)
+    head = [rule(f"ERRORS {report.errors:,}", width, look), *groups]
+    rest = lines - len(head)
+    if rest < 2:
+        return filled(head, lines)
+    return filled([*head, rule("EVENTS", width, look), *event_lines(report, rest - 1, width, look)], lines)
+
+
+def _errors_and_events(report: Report, lines: int, width: int, look: Look) -> list[str]:
+    room = lines - 1
+    groups = error_lines(report, max(1, room // 3), width, look) if report.error_groups else []
+    events = event_lines(report, room - len(groups), width, look)
+    return filled([rule(f"ERRORS {report.errors:,}  EVENTS", width, look), *groups, *events], lines)
