@@ -15,6 +15,7 @@ class ExitCode(IntEnum):
     NOT_FOUND = 4
     CANNOT_CALL = 5
     INTERNAL = 70
+    COMMAND_NOT_FOUND = 127  # the shell's own status for it: demo -- CMD
     HANGUP = 129
     INTERRUPTED = 130
     BROKEN_PIPE = 141

@@ -1,0 +1,129 @@
+"""``lbctl demo``: its options, and where it speaks."""
+
+from __future__ import annotations
+
+import sys
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from lbctl.cli.options import with_settings
+from lbctl.cli.settings import Settings
+
+if TYPE_CHECKING:
+    from lbctl.demo.scene import Facts
+
+SUMMARY = "start etcd and gRPC backends on this machine"
+ABOUT = """\
+Start a real etcd and real gRPC backends on 127.0.0.1, and register the backends.
+
+Without COMMAND the demo waits for Ctrl-C. With COMMAND it runs that with LBCTL_ENDPOINTS set, ends with it, and
+returns its exit status. Either way nothing is left behind: no process, no directory."""
+EXAMPLES = (
+    "lbctl demo",
+    "lbctl demo -b 5 --weights 5,3,2,1,1 --latency 'lognormal(2ms,0.5)' --errors 0.5%",
+    "lbctl demo --latency 1ms,5ms,20ms -- lbctl hammer echo -z 30s",
+)
+# Everything after the first word that is no option belongs to COMMAND, with or without -- before it.
+OPTIONS: dict[str, Any] = {"context_settings": {"allow_interspersed_args": False}}
+
+
+def _option(*flags: str, text: str, metavar: str) -> Any:  # noqa: ANN401 - typer's own type for it
+    return typer.Option(*flags, help=text, metavar=metavar, show_default=False)
+
+
+@with_settings(registry=False)
+def demo(
+    command: Annotated[
+        list[str] | None,
+        typer.Argument(metavar="[-- COMMAND [ARGS]...]", help="run this in the demo", show_default=False),
+    ] = None,
+    backends: Annotated[
+        int | None,
+        _option("-b", "--backends", text="how many (default 3, or as many as a list below has)", metavar="N"),
+    ] = None,
+    weights: Annotated[
+        str | None, _option("--weights", text="one for all, or one per backend (default 5,1,1,...)", metavar="LIST")
+    ] = None,
+    latency: Annotated[
+        str,
+        _option(
+            "--latency",
+            text="time to answer, one for all or one per backend: 2ms, or lognormal(MEDIAN,SIGMA) (default 2ms)",
+            metavar="LIST",
+        ),
+    ] = "2ms",
+    errors: Annotated[
+        str,
+        _option(
+            "--errors",
+            text="share of calls answered UNAVAILABLE, one for all or one per backend (default 0%)",
+            metavar="LIST",
+        ),
+    ] = "0%",
+    layout: Annotated[
+        str, _option("--layout", text="how to write the keys: seed, etcd-naming (default seed)", metavar="NAME")
+    ] = "seed",
+    service: Annotated[
+        list[str] | None,
+        _option("--service", text="name to register under, may be repeated (default echo)", metavar="NAME"),
+    ] = None,
+    ttl: Annotated[
+        str, _option("--ttl", text="lifetime of the backends' leases in whole seconds (default 10s)", metavar="TIME")
+    ] = "10s",
+    seed: Annotated[int, _option("--seed", text="repeats latencies and errors (default 0)", metavar="N")] = 0,
+    etcd_bin: Annotated[
+        str | None, _option("--etcd-bin", text="the etcd to run (env LBCTL_ETCD_BIN)", metavar="FILE")
+    ] = None,
+    *,
+    settings: Settings,
+) -> int:
+    """Start etcd and backends, and run a command in them or wait."""
+    import asyncio
+
+    from lbctl.cli.demo_setup import Texts, parse_setup
+    from lbctl.commands.demo import Demo, Talk, run
+
+    names = tuple(service or ("echo",))
+    setup = parse_setup(Texts(backends, weights, latency, errors, layout, names, ttl, seed, etcd_bin))
+    notes = _Notes(quiet=settings.quiet)
+    talk = Talk(notes.summarise if command else _describe, notes.say)
+    try:
+        return asyncio.run(run(Demo(setup, tuple(command or ())), talk))
+    finally:
+        notes.flush()
+
+
+class _Notes:
+    """Standard error, in whole lines. While a command draws on the same terminal, notes wait until it has ended."""
+
+    def __init__(self, *, quiet: bool) -> None:
+        self._quiet = quiet
+        self._holding = False
+        self._held: list[str] = []
+
+    def summarise(self, facts: Facts) -> None:
+        """Say in one line what stands; from now on the terminal is the command's."""
+        from lbctl.demo.notice import summary
+
+        self.say(summary(facts))
+        self._holding = sys.stderr.isatty()
+
+    def say(self, line: str) -> None:
+        if self._quiet:
+            return
+        self._held.append(line)
+        if not self._holding:
+            self.flush()
+
+    def flush(self) -> None:
+        lines, self._held = self._held, []
+        for line in lines:
+            print(line, file=sys.stderr, flush=True)  # noqa: T201
+
+
+def _describe(facts: Facts) -> None:
+    """Print where everything is: the result of a demo that waits."""
+    from lbctl.demo.notice import standing
+
+    print(standing(facts), flush=True)  # noqa: T201

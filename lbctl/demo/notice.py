@@ -1,0 +1,35 @@
+"""What the demo says about itself, as plain lines."""
+
+from __future__ import annotations
+
+from lbctl.demo.scene import Death, Facts
+
+
+def standing(facts: Facts) -> str:
+    """Where everything is, and what to try; for a demo that waits in the foreground."""
+    service = facts.setup.services[0]
+    rows = [f"  {backend.endpoint}  weight {backend.weight}  pid {backend.pid}" for backend in facts.backends]
+    return "\n".join(
+        (
+            f"etcd      {facts.etcd}   data {facts.data_dir} (removed at exit)",
+            f"backends  {len(rows)}",
+            *rows,
+            "try, in another terminal:",
+            f"  export LBCTL_ENDPOINTS={facts.etcd}",
+            f"  lbctl watch {service}",
+            f"  lbctl hammer {service} --policy smooth_wrr -z 30s",
+            "Ctrl-C stops everything.",
+        )
+    )
+
+
+def summary(facts: Facts) -> str:
+    """The same in one line, for a demo that only carries a command."""
+    weights = ",".join(str(backend.weight) for backend in facts.backends)
+    noun = "backend" if len(facts.backends) == 1 else "backends"
+    return f"demo: etcd {facts.etcd}, {len(facts.backends)} {noun}, weights {weights}"
+
+
+def obituary(death: Death, ttl_s: int) -> str:
+    """A backend's unexpected end, and what follows from it."""
+    return f"backend {death.backend.endpoint} died ({death.end}); etcd drops its key within {ttl_s}s"
