@@ -26,7 +26,7 @@ class Peer:
     picks: int = 0
     finished: int = 0
     expected: float = 0.0  # picks expected in closed epochs
-    credit: float = 0.0  # a policy's own number (smooth WRR's current weight)
+    credit: float = 0.0  # a policy's own number (smooth WRR: calls owed to this peer)
     ready: bool = False
     drained: bool = False
 
@@ -37,3 +37,8 @@ class Peer:
     @property
     def in_flight(self) -> int:
         return self.picks - self.finished
+
+    @property
+    def eligible(self) -> bool:
+        """True when calls may go here, weight aside: connected, not drained, and up as far as the registry says."""
+        return self.ready and not self.drained and self.instance.status is None

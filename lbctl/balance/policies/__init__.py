@@ -1,0 +1,17 @@
+"""The policies a user can name, in the order that lists and the policy key show them."""
+
+from __future__ import annotations
+
+from lbctl.balance.policies import pick_first, random, round_robin, smooth_wrr, weighted_random
+from lbctl.balance.policies.base import Policy
+
+POLICIES: dict[str, Policy] = {
+    policy.name: policy
+    for policy in (
+        pick_first.POLICY,
+        round_robin.POLICY,
+        random.POLICY,
+        smooth_wrr.POLICY,
+        weighted_random.POLICY,
+    )
+}

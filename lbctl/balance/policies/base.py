@@ -35,7 +35,11 @@ class Picker(Protocol):
     def pick(self, call: Call) -> Peer: ...
 
     def shares(self) -> Sequence[float]:
-        """The expected share of each peer, 0..1, in the order the picker was built with."""
+        """Return the expected share of each peer, 0..1, in the order the picker was built with."""
+        ...
+
+    def bound(self) -> float:
+        """Return how far, in calls, a count may get from picks x share, whatever their number; inf if by chance."""
         ...
 
     def retire(self) -> None:
@@ -45,9 +49,18 @@ class Picker(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class Policy:
-    """A policy as ``--policy NAME`` finds it. ``build`` gets the ready peers with positive weight, in key order."""
+    """A policy as ``--policy NAME`` finds it.
+
+    ``build`` gets the ready peers in key order: all of positive weight, or all of weight 0 (then each counts as 1).
+    """
 
     name: str
     summary: str
     expectation: Expectation
     build: Callable[[Sequence[Peer], Random], Picker]
+
+
+def weights_of(peers: Sequence[Peer]) -> list[int]:
+    """Return the peers' weights; peers that are all of weight 0 count as 1 each."""
+    weights = [peer.weight for peer in peers]
+    return weights if any(weights) else [1] * len(weights)

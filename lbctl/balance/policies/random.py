@@ -1,0 +1,50 @@
+"""Random: every call to a peer drawn uniformly, whatever its weight and whatever came before.
+
+Independent draws are uneven in the short run, and that is no fault: with n peers each count is about N/n with a
+standard deviation of sqrt(N/n (1 - 1/n)).
+
+    peers   calls   expected each   two of three runs within
+    3       30      10.0            2.6
+    3       1000    333.3           14.9
+    3       100000  33333.3         149.1
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Sequence
+from itertools import chain
+from random import Random
+
+from lbctl.balance.peer import Peer
+from lbctl.balance.policies.base import Call, Expectation, Policy
+
+_BATCH = 256  # draws at a time: a single draw costs several times as much
+
+
+class Uniform:
+    """Draws peers independently, in batches."""
+
+    def __init__(self, peers: Sequence[Peer], rng: Random) -> None:
+        self._size = len(peers)
+        self._next = chain.from_iterable(_draws(peers, rng)).__next__
+
+    def pick(self, call: Call) -> Peer:
+        return self._next()
+
+    def shares(self) -> Sequence[float]:
+        return [1.0 / self._size] * self._size
+
+    def bound(self) -> float:
+        return math.inf
+
+    def retire(self) -> None:
+        """Leave nothing behind: draws are independent."""
+
+
+def _draws(peers: Sequence[Peer], rng: Random) -> Iterator[list[Peer]]:
+    while True:
+        yield rng.choices(peers, k=_BATCH)
+
+
+POLICY = Policy("random", "a backend by chance, weights ignored", Expectation.MULTINOMIAL, Uniform)
