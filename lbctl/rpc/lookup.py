@@ -1,0 +1,138 @@
+"""Which method a user means: ``pkg.Svc/Method``, ``pkg.Svc.Method``, ``Svc/Method``, or ``Method`` alone."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from difflib import get_close_matches
+from typing import Final, NamedTuple
+
+from google.protobuf.descriptor_pb2 import MethodDescriptorProto
+
+from lbctl.errors import CannotCall, LbctlError, NotFound, UsageError
+
+HEALTH: Final = "grpc.health.v1.Health"
+INFRASTRUCTURE: Final = ("grpc.reflection.", "grpc.health.")
+MAX_NAMES: Final = 10
+FULL_NAME: Final = re.compile(r"[A-Za-z_]\w*(\.[A-Za-z_]\w*)*", re.ASCII)
+
+# What reflection says a backend offers: service -> method name -> its description.
+Catalog = Mapping[str, Mapping[str, MethodDescriptorProto]]
+
+
+class Name(NamedTuple):
+    """One method by its two names."""
+
+    service: str
+    method: str
+
+    def __str__(self) -> str:
+        return f"{self.service}/{self.method}"
+
+
+@dataclass(frozen=True, slots=True)
+class Wanted:
+    """A method as a user spelt it; ``service`` is empty where only the method was named."""
+
+    text: str
+    service: str
+    method: str
+
+
+def parse(text: str) -> Wanted:
+    """Split a spelling into service and method."""
+    bare = text.strip().removeprefix("/")
+    service, _, method = bare.rpartition("/" if "/" in bare else ".")
+    if not method or ("/" in bare and not service):
+        raise UsageError(f'"{text}" is not a method name', "write pkg.Service/Method, Service/Method or Method")
+    return Wanted(bare, service, method)
+
+
+def is_infrastructure(service: str) -> bool:
+    """Tell whether a service belongs to gRPC itself, so that a short name never means it."""
+    return service.startswith(INFRASTRUCTURE)
+
+
+def places(wanted: Wanted, listing: Collection[str]) -> list[str]:
+    """List the services to search: those the name fits, or else all, to suggest from."""
+    if wanted.service in listing or is_infrastructure(wanted.service):
+        return [wanted.service]
+    candidates = own(listing)
+    return [name for name in candidates if _ends(name, wanted.service)] or candidates
+
+
+def own(listing: Collection[str]) -> list[str]:
+    """List the services that are the backend's own, not gRPC's."""
+    return [name for name in listing if FULL_NAME.fullmatch(name) and not is_infrastructure(name)]
+
+
+def choose(wanted: Wanted, catalog: Catalog) -> Name:
+    """Find the one method a name means; raises NotFound with the nearest names, or with the candidates."""
+    fits = [n for n in names(catalog) if n.method == wanted.method and _ends(n.service, wanted.service)]
+    exact = [n for n in fits if n.service == wanted.service]
+    found = exact or fits
+    if len(found) == 1:
+        return found[0]
+    if found:
+        raise NotFound(f'"{wanted.text}" is ambiguous: {listed(found)}', f"give the full name, for example {found[0]}")
+    raise _not_found(wanted, catalog)
+
+
+def require_unary(name: Name, catalog: Catalog) -> None:
+    """Refuse a streaming method with a list of what could be called instead."""
+    kind = _kind(catalog[name.service][name.method])
+    if not kind:
+        return
+    unary = unary_names(catalog)
+    hint = f"unary methods: {listed(unary)}" if unary else f"{name.service} has no unary method"
+    raise CannotCall(f"{name} is {kind} streaming; hammer sends unary calls only", hint)
+
+
+def unary_names(catalog: Catalog) -> list[Name]:
+    """List what can be called with one message, without gRPC's own services."""
+    return [n for n in names(catalog) if not _kind(catalog[n.service][n.method]) and not is_infrastructure(n.service)]
+
+
+def names(catalog: Catalog) -> Iterator[Name]:
+    """List every method, services and methods in their declared order."""
+    for service, methods in catalog.items():
+        yield from (Name(service, method) for method in methods if FULL_NAME.fullmatch(method))
+
+
+def listed(found: Sequence[Name]) -> str:
+    """Write methods in one line, the first ten of them."""
+    more = len(found) - MAX_NAMES
+    return ", ".join(str(name) for name in found[:MAX_NAMES]) + (f" and {more} more" if more > 0 else "")
+
+
+def _kind(method: MethodDescriptorProto) -> str:
+    sides = (method.client_streaming, method.server_streaming)
+    return {(False, False): "", (True, False): "client", (False, True): "server", (True, True): "bidirectional"}[sides]
+
+
+def _ends(service: str, wanted: str) -> bool:
+    return not wanted or service == wanted or service.endswith(f".{wanted}")
+
+
+def _not_found(wanted: Wanted, catalog: Catalog) -> LbctlError:
+    known = list(names(catalog))
+    whole = [n for n in known if _ends(n.service, wanted.text)]
+    if whole:
+        return NotFound(f'"{wanted.text}" is a service, not a method', f"its methods: {listed(whole)}")
+    if not known:
+        return NotFound(f'no method "{wanted.text}": the backend lists no service of its own')
+    near = _nearest(wanted.text, known)
+    hint = f"did you mean {' or '.join(map(str, near))}?" if near else f"methods: {listed(known)}"
+    return NotFound(f'no method "{wanted.text}"', hint)
+
+
+def _nearest(text: str, known: Iterable[Name]) -> list[Name]:
+    spelling = {s.lower(): name for name in known for s in _spellings(name)}
+    close = get_close_matches(text.lower(), spelling, n=MAX_NAMES, cutoff=0.6)
+    return list(dict.fromkeys(spelling[s] for s in close))[:3]
+
+
+def _spellings(name: Name) -> tuple[str, ...]:
+    short = name.service.rpartition(".")[2]
+    return (str(name), f"{name.service}.{name.method}", f"{short}/{name.method}", f"{short}.{name.method}", name.method)

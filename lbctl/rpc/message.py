@@ -1,0 +1,108 @@
+"""Request messages from JSON and replies to JSON, by protobuf's own mapping; every mistake is said with its place."""
+
+from __future__ import annotations
+
+import json
+from decimal import Decimal
+from typing import Any, Final
+
+from google.protobuf import json_format
+from google.protobuf.message import DecodeError, EncodeError, Message
+from google.protobuf.message_factory import GetMessageClass
+
+from lbctl.errors import CannotCall, UsageError
+from lbctl.rpc.mistake import find_mistake
+from lbctl.rpc.schema import Method
+
+# Beyond this no protobuf integer fits, and below 2**53 a float is exact.
+MAX_INTEGER: Final = 2**64
+EXCERPT: Final = 60
+REQUEST: Final = "request"
+
+
+def encode(method: Method, text: str | None, *, source: str = REQUEST) -> bytes:
+    """Encode a request given as JSON; no text is ``{}``. Raises UsageError; ``source`` is what it calls the text."""
+    value = parse(text, source) if text is not None and text.strip() else {}
+    return encode_value(method, value, source=source)
+
+
+def encode_value(method: Method, value: object, *, source: str = REQUEST) -> bytes:
+    """Encode a request given as parsed JSON."""
+    kind = method.input_type
+    mistake = find_mistake(value, kind)
+    if mistake:
+        raise _unfit(source, mistake)
+    message: Any = GetMessageClass(kind)()
+    json_value: Any = value
+    try:
+        json_format.ParseDict(json_value, message, descriptor_pool=kind.file.pool)
+        encoded: bytes = message.SerializeToString(deterministic=True)
+    except (json_format.ParseError, TypeError, ValueError, AttributeError, KeyError, RecursionError) as error:
+        raise _unfit(source, " ".join(str(error).split())) from error
+    except EncodeError as error:
+        missing = ", ".join(message.FindInitializationErrors())
+        raise _unfit(source, f"{kind.full_name} requires {missing}") from error
+    return encoded
+
+
+def _unfit(source: str, mistake: str) -> UsageError:
+    return UsageError(mistake if source == REQUEST else f"{source}: {mistake}")
+
+
+def decode(method: Method, message: bytes) -> dict[str, Any]:
+    """Decode a reply to what JSON can hold; 64-bit integers are strings, as protobuf's mapping has it."""
+    kind = method.output_type
+    try:
+        reply: Message = GetMessageClass(kind).FromString(message)
+        return json_format.MessageToDict(reply, descriptor_pool=kind.file.pool)
+    except DecodeError as error:
+        raise CannotCall(f"the reply is not a {kind.full_name} message") from error
+    except (json_format.Error, TypeError, ValueError, AttributeError, RecursionError) as error:
+        raise CannotCall(f"the reply cannot be shown as JSON: {' '.join(ascii(str(error))[1:-1].split())}") from error
+
+
+def parse(text: str, source: str) -> object:
+    """Parse JSON without rounding integers; raises UsageError with line, column and the line itself."""
+    try:
+        return json.loads(text, object_pairs_hook=_unique, parse_float=_number)
+    except json.JSONDecodeError as error:
+        reason = error.msg[:1].lower() + error.msg[1:]
+        place = f"line {error.lineno} column {error.colno}"
+        raise UsageError(f"{source} is not valid JSON: {place}: {reason}\n{_excerpt(error)}") from error
+    except RecursionError as error:
+        raise UsageError(f"{source} is not usable JSON: it is nested too deeply") from error
+    except _DuplicateKey as error:
+        raise UsageError(f"{source} is not usable JSON: {error}") from error
+    except ValueError as error:  # Python's guard against integers of thousands of digits
+        raise UsageError(f"{source} is not usable JSON: it holds a number with too many digits") from error
+
+
+class _DuplicateKey(Exception):
+    pass
+
+
+def _unique(pairs: list[tuple[str, object]]) -> dict[str, object]:
+    value = dict(pairs)
+    if len(value) < len(pairs):
+        names = [name for name, _ in pairs]
+        twice = next(name for name in names if names.count(name) > 1)
+        raise _DuplicateKey(f"the key {json.dumps(twice)} appears twice in one object")
+    return value
+
+
+def _number(text: str) -> float | int:
+    """Read 9007199254740993.0 as the integer it is: a float could not hold it."""
+    value = float(text)
+    if 2**53 <= abs(value) <= MAX_INTEGER:
+        exact = Decimal(text)
+        if exact == exact.to_integral_value():
+            return int(exact)
+    return value
+
+
+def _excerpt(error: json.JSONDecodeError) -> str:
+    """Show the line with a caret under the column, cut to what fits."""
+    line = "".join(c if c.isprintable() else " " for c in (error.doc.splitlines() or [""])[error.lineno - 1 :][:1][0])
+    at = error.colno - 1
+    start = max(0, at - EXCERPT // 2)
+    return f"  {line[start : start + EXCERPT]}\n  {' ' * (at - start)}^"

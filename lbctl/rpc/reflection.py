@@ -1,0 +1,176 @@
+"""Find a method by server reflection, at the first of several backends that has it."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Awaitable, Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Final, Literal
+
+from google.protobuf.descriptor_pb2 import FileDescriptorProto
+from grpc_health.v1 import health_pb2
+
+from lbctl.errors import CannotCall, LbctlError, NotFound, UsageError
+from lbctl.model import Endpoint
+from lbctl.rpc import health, lookup
+from lbctl.rpc.channel import channel_to, connect
+from lbctl.rpc.conversation import Conversation, ReflectionFailed, conversation
+from lbctl.rpc.lookup import HEALTH, Catalog, Name, Wanted
+from lbctl.rpc.probe import Kind, Obstacle, silent
+from lbctl.rpc.schema import Method, build_method
+
+MAX_BACKENDS: Final = 5
+# How long a backend may be silent before the next one is asked as well.
+STAGGER_S: Final = 0.3
+HEALTH_CHECK: Final = Name(HEALTH, "Check")
+NO_METHOD_NOTE: Final = f"no METHOD given: calling {HEALTH_CHECK}, which changes nothing"
+# What to try, by the most telling obstacle; the first of these that any backend met.
+HINTS: Final = (
+    (
+        Kind.UNIMPLEMENTED,
+        "turn reflection on in the server, or give the full method and raw bytes: "
+        "lbctl hammer {service} pkg.Service/Method --binary-file FILE",
+    ),
+    (Kind.TLS, "lbctl calls plaintext backends only"),
+    (Kind.HTTP1, "is this the port of the gRPC server?"),
+    (Kind.ERROR, "is a gRPC server running there? lbctl ls {service} shows what is registered"),
+    (Kind.REFUSED, "is it running? lbctl ls {service} shows what is registered"),
+    (Kind.TIMEOUT, "is it running? lbctl ls {service} shows what is registered"),
+)
+
+Obstacles = Mapping[Endpoint, Obstacle]
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Found:
+    """A method, the backend that described it, by which version, and what the user should know.
+
+    ``protocol`` is builtin for the health check of a server without reflection.
+    """
+
+    method: Method
+    backend: Endpoint
+    protocol: Literal["v1", "v1alpha", "builtin"]
+    note: str = ""
+
+
+async def load_method(
+    endpoints: Sequence[Endpoint], wanted: str | None, *, timeout_s: float, service: str = ""
+) -> Found:
+    """Load the unary method a user means; without one, the health check if it is offered.
+
+    ``service`` is what the backends are called in messages. Raises NotFound, UsageError or CannotCall.
+    """
+    if not endpoints:
+        raise NotFound(f"{_of(service)} has no backend to ask for its methods")
+    spelt = None if wanted is None else lookup.parse(wanted)
+    answer = await _first(endpoints[:MAX_BACKENDS], lambda endpoint: _ask(endpoint, spelt, timeout_s))
+    if isinstance(answer, Found):
+        return answer
+    if spelt is None or (spelt.service, spelt.method) == HEALTH_CHECK:
+        healthy = await _checkable(answer, timeout_s)
+        if healthy is not None:
+            return Found(_health_method(), healthy, "builtin", "" if spelt else NO_METHOD_NOTE)
+    raise _nobody(answer, len(endpoints), service)
+
+
+async def _first(
+    endpoints: Sequence[Endpoint], ask: Callable[[Endpoint], Awaitable[Found | Obstacle]]
+) -> Found | Obstacles:
+    """Ask in order, the next one as soon as the last failed or is slow; the first that has it wins."""
+    waiting = list(endpoints)
+    running: dict[asyncio.Task[Found | Obstacle], Endpoint] = {}
+    failed: dict[Endpoint, Obstacle] = {}
+    try:
+        while waiting or running:
+            if waiting:
+                endpoint = waiting.pop(0)
+                running[asyncio.ensure_future(ask(endpoint))] = endpoint
+            patience = STAGGER_S if waiting else None
+            done, _ = await asyncio.wait(running, timeout=patience, return_when=asyncio.FIRST_COMPLETED)
+            for task in done:
+                endpoint, answer = running.pop(task), task.result()
+                if isinstance(answer, Found):
+                    return answer
+                failed[endpoint] = answer
+    finally:
+        for task in running:
+            task.cancel()
+        await asyncio.gather(*running, return_exceptions=True)
+    return {endpoint: failed[endpoint] for endpoint in endpoints}
+
+
+async def _ask(endpoint: Endpoint, spelt: Wanted | None, timeout_s: float) -> Found | Obstacle:
+    try:
+        async with asyncio.timeout(timeout_s), channel_to(endpoint) as channel:
+            obstacle = await connect(channel, endpoint, timeout_s)
+            if obstacle is not None:
+                return obstacle
+            async with conversation(channel) as talk:
+                return await _find(talk, endpoint, spelt)
+    except ReflectionFailed as error:
+        return error.obstacle
+    except TimeoutError:
+        return silent(timeout_s)
+
+
+async def _find(talk: Conversation, endpoint: Endpoint, spelt: Wanted | None) -> Found:
+    if spelt is None and HEALTH not in talk.listing:
+        raise await _method_needed(talk, endpoint)
+    wanted = spelt or lookup.parse(str(HEALTH_CHECK))
+    catalog = await _catalog(talk, lookup.places(wanted, talk.listing))
+    if (wanted.service, wanted.method) == HEALTH_CHECK and HEALTH in talk.listing and not catalog[HEALTH]:
+        method = _health_method()  # offered and not described
+    else:
+        name = lookup.choose(wanted, catalog)
+        lookup.require_unary(name, catalog)
+        await talk.complete()
+        method = build_method(talk.files, name.service, name.method)
+    return Found(method, endpoint, talk.protocol, "" if spelt else NO_METHOD_NOTE)
+
+
+async def _catalog(talk: Conversation, services: Sequence[str]) -> Catalog:
+    return {service: await talk.methods(service) for service in services}
+
+
+async def _method_needed(talk: Conversation, endpoint: Endpoint) -> LbctlError:
+    catalog = await _catalog(talk, lookup.own(talk.listing))
+    choices = lookup.listed(lookup.unary_names(catalog))
+    hint = f"give one of its methods: {choices}" if choices else "it has no unary method to call"
+    return UsageError(f"no METHOD given, and {endpoint} does not offer {HEALTH}", hint)
+
+
+async def _checkable(obstacles: Obstacles, timeout_s: float) -> Endpoint | None:
+    """Find a backend without reflection that answers health checks all the same."""
+    for endpoint, obstacle in obstacles.items():
+        if obstacle.kind is not Kind.UNIMPLEMENTED:
+            continue
+        answer = await health.check(endpoint, timeout_s=timeout_s)
+        if answer.rtt_s is not None and answer.status is not health.Status.UNIMPLEMENTED:
+            return endpoint
+    return None
+
+
+def _health_method() -> Method:
+    file = FileDescriptorProto()
+    health_pb2.DESCRIPTOR.CopyToProto(file)
+    return build_method({file.name: file}, *HEALTH_CHECK)
+
+
+def _nobody(obstacles: Obstacles, known: int, service: str) -> CannotCall:
+    """Say of each backend why it could not be asked."""
+    kinds = {obstacle.kind for obstacle in obstacles.values()}
+    answered = Kind.UNIMPLEMENTED in kinds
+    many = "answers gRPC server reflection" if answered else "can be asked for its methods"
+    single = "does not answer gRPC server reflection" if answered else "cannot be asked for its methods"
+    reasons = "; ".join(f"{endpoint} {obstacle.text}" for endpoint, obstacle in obstacles.items())
+    tried = len(obstacles)
+    which = f"the {tried} backends" if tried == known else f"the {tried} backends tried (of {known})"
+    none = f"none of {which} of {_of(service)} {many}: {reasons}"
+    one = f"the only backend of {_of(service)} {single}: {reasons}"
+    hint = next(text for kind, text in HINTS if kind in kinds)
+    return CannotCall(one if known == 1 else none, hint.replace("{service}", service or "SERVICE"))
+
+
+def _of(service: str) -> str:
+    return f'"{service}"' if service else "this service"
