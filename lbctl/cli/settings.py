@@ -81,7 +81,7 @@ class Settings:
     """The resolved settings of one invocation. ``origins`` names the source of each one that is not a default."""
 
     endpoints: tuple[Endpoint, ...]
-    user: str | None
+    user: str | None = field(repr=False)  # may hold the password after a colon
     cacert: Path | None
     cert: Path | None
     key: Path | None

@@ -139,10 +139,24 @@ def _split_host(text: str, given: str) -> tuple[str, str | None]:
             raise ValueError(f"{text!r} is not [IPv6]:port")
         return match[1], match[2]
     if given.count(":") > 1:
-        host, _, port = given.rpartition(":")
-        raise ValueError(f"{text!r}: an IPv6 address needs brackets (did you mean [{host}]:{port} or [{given}]:PORT?)")
+        raise ValueError(f"{text!r}: an IPv6 address needs brackets{_bracketed(given)}")
     head, colon, tail = given.partition(":")
     return head, tail if colon else None
+
+
+def _bracketed(given: str) -> str:
+    """Spell what may have been meant by an IPv6 address without brackets, with or without a port."""
+    from ipaddress import AddressValueError, IPv6Address
+
+    host, _, port = given.rpartition(":")
+    meant = []
+    for address, spelled in ((host, f"[{host}]:{port}"), (given, f"[{given}]:PORT")):
+        try:
+            IPv6Address(address)
+        except AddressValueError:
+            continue
+        meant.append(spelled)
+    return f" (did you mean {' or '.join(meant)}?)" if meant else ""
 
 
 def _port(text: str, port: str) -> int:

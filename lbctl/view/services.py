@@ -39,12 +39,12 @@ class _Row:
 
 def services_table(listing: Listing, look: Look, *, wide: bool = False) -> Rendered:
     """Lay out one row per service."""
-    columns = [
+    columns: list[Column[Service]] = [
         Column("SERVICE", _service_name, shrink_to=30),
         Column("LAYOUT", lambda s: Cell(clean(s.layout)), keep=4),
         Column("INSTANCES", lambda s: Cell(str(len(s.instances))), numeric=True),
         Column("UP", lambda s: _up(listing, s), keep=1, numeric=True),
-        Column("WEIGHT", lambda s: Cell(str(sum(i.effective_weight for i in s.instances))), keep=2, numeric=True),
+        Column("WEIGHT", _total_weight, keep=2, numeric=True),
         Column("LEASES", lambda s: Cell(_leases(s)), keep=5, numeric=True),
         Column("TTL", lambda s: Cell(_granted(listing, s)), keep=6, numeric=True),
         Column("AGE", lambda s: Cell(_oldest(listing, s)), keep=7),
@@ -57,7 +57,7 @@ def instances_table(listing: Listing, service: Service, look: Look, *, wide: boo
     """Lay out one row per instance of the service; ``sort`` is one of SORTS, "" for key order."""
     share = shares(service)
     rows = [_Row(listing, service, each, share[each.identity]) for each in service.instances]
-    columns = [
+    columns: list[Column[_Row]] = [
         Column("ADDRESS", lambda r: Cell(clean(r.instance.address)), shrink_to=21, cut="left"),
         Column("WEIGHT", _weight, numeric=True),
         Column("SHARE", lambda r: Cell(f"{percent(r.share)}%"), keep=1, numeric=True),
@@ -72,7 +72,7 @@ def instances_table(listing: Listing, service: Service, look: Look, *, wide: boo
 
 def invalid_table(invalid: Sequence[Invalid], look: Look) -> Rendered:
     """Lay out one row per key that claims to be an instance and cannot be used."""
-    columns = [
+    columns: list[Column[Invalid]] = [
         Column("INVALID KEY", lambda i: Cell(clean(i.key), "err"), shrink_to=30),
         Column("LAYOUT", lambda i: Cell(clean(i.layout)), keep=2),
         Column("CODE", lambda i: Cell(clean(i.code)), keep=1),
@@ -106,6 +106,10 @@ def in_rotation(listing: Listing, instance: Instance) -> bool:
     """Whether a client could call the instance, as far as the registry and the health check tell."""
     health = listing.health_of(instance)
     return instance.status is None and (health is None or health.status in ("SERVING", "UNIMPLEMENTED"))
+
+
+def _total_weight(service: Service) -> Cell:
+    return Cell(str(sum(each.effective_weight for each in service.instances)))
 
 
 def _leases(service: Service) -> str:
