@@ -9,11 +9,14 @@ from typing import Annotated, NoReturn
 import typer
 
 from lbctl import __version__
+from lbctl.cli import demo as _demo
 from lbctl.cli.failures import guarded
 from lbctl.cli.help import Listed, first_contact, root_help
 from lbctl.cli.options import root_options
 
-LISTED: tuple[Listed, ...] = ()
+LISTED: tuple[Listed, ...] = (
+    Listed("try", "demo", _demo.SUMMARY, _demo.demo, _demo.ABOUT, _demo.EXAMPLES, _demo.OPTIONS),
+)
 
 
 def main(arguments: Sequence[str] | None = None) -> NoReturn:
@@ -31,7 +34,7 @@ def run(arguments: Sequence[str]) -> int:
 
 
 def build() -> typer.Typer:
-    """Assemble the application. Help is coloured and boxed on a terminal only.""" ""
+    """Assemble the application. Help is coloured and boxed on a terminal only."""
     app = typer.Typer(
         name="lbctl",
         add_completion=False,

@@ -132,7 +132,7 @@ def test_an_address_is_a_host_and_a_port(text: str, endpoint: Endpoint) -> None:
         ("::1", "'::1': an IPv6 address needs brackets (did you mean [::1]:PORT?)"),
         (
             "fd00::5:50051",
-            "'fd00::5:50051': an IPv6 address needs brackets (did you mean [fd00::5]:50051 or [fd00::5:50051]:PORT?)",
+            "'fd00::5:50051': an IPv6 address needs brackets (did you mean [fd00::5]:50051?)",
         ),
         ("a:b:c", "'a:b:c': an IPv6 address needs brackets"),
         ("[::1:50051", "'[::1:50051' is not [IPv6]:port"),
