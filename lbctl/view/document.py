@@ -91,5 +91,14 @@ def watch_document(
         "kind": event.kind,
         "backend": event.backend,
         "text": event.text,
-        "instance": None if instance is None else described(instance),
+        "instance": None if instance is None else _known(instance),
+    }
+
+
+def _known(instance: Instance) -> Document:
+    return {
+        **described(instance),
+        "create_revision": instance.create_revision,
+        "mod_revision": instance.mod_revision,
+        "lease": lease_id(instance.lease) if instance.lease else None,
     }

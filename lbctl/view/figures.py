@@ -24,7 +24,7 @@ def latency_ms(times: Histogram) -> dict[str, float] | None:
 
 def histogram(times: Histogram) -> list[dict[str, float]]:
     """Return counts per 1-2-5 step from the fastest to the slowest call: ``count`` calls took at most ``le_ms``."""
-    counts = times.rebinned([edge + 1 for edge in _EDGES_US])[:-1]
+    counts = times.rebinned(_EDGES_US)[:-1]
     used = [index for index, count in enumerate(counts) if count]
     if not used:
         return []
