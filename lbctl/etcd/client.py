@@ -67,14 +67,17 @@ class Etcd:
         """Return every key with this prefix, in key order, all at one revision."""
         return await self.list(prefix_range(prefix))
 
-    async def list(self, keys: KeyRange, *, keys_only: bool = False, limit: int | None = None) -> Listing:
-        """Return a range at one revision, page by page; ``limit`` cuts it short."""
+    async def list(
+        self, keys: KeyRange, *, keys_only: bool = False, limit: int | None = None, revision: int = 0
+    ) -> Listing:
+        """Return a range at one revision (0: the newest), page by page; ``limit`` cuts it short."""
         for _ in range(_RESTARTS):
             try:
-                return await self._pages(keys, keys_only=keys_only, limit=limit)
+                return await self._pages(keys, keys_only=keys_only, limit=limit, revision=revision)
             except Compacted:  # between two pages: start over at a newer revision
-                continue
-        return await self._pages(keys, keys_only=keys_only, limit=limit)
+                if revision:
+                    raise
+        return await self._pages(keys, keys_only=keys_only, limit=limit, revision=revision)
 
     async def count(self, keys: KeyRange) -> int:
         """Return how many keys a range holds."""
@@ -163,9 +166,9 @@ class Etcd:
         """
         return Watcher(self, prefix).run()
 
-    async def _pages(self, keys: KeyRange, *, keys_only: bool, limit: int | None) -> Listing:
+    async def _pages(self, keys: KeyRange, *, keys_only: bool, limit: int | None, revision: int) -> Listing:
         found: list[Entry] = []
-        revision, start, more = 0, keys.start, True
+        start, more = keys.start, True
         while more and (limit is None or len(found) < limit):
             size = _PAGE if limit is None else min(_PAGE, limit - len(found))
             request = pb.RangeRequest(key=start, range_end=keys.end, limit=size, revision=revision, keys_only=keys_only)

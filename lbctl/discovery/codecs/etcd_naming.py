@@ -1,0 +1,100 @@
+"""etcd's own Go naming (``clientv3/naming``): ``{target}/{anything}`` -> ``{"Op":0,"Addr":"...","Metadata":...}``."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+from lbctl.discovery.address import parse_address
+from lbctl.discovery.codecs import strict_json
+from lbctl.discovery.codecs.base import Claim, Codec, Draft
+from lbctl.discovery.codecs.leaf import leaf_warnings
+from lbctl.discovery.codecs.weight import parse_weight
+from lbctl.discovery.flaws import Unusable
+from lbctl.model import Endpoint
+
+# Spelled with capitals by the writer; anything else is some other JSON layout.
+_FIELDS = frozenset({"Op", "Addr", "Metadata", "MetadataX"})
+_DELETED = 1
+_MAX_UNWRAP = 3
+
+
+def parse(key: str, value: bytes, claim: Claim) -> tuple[Draft, ...] | None:
+    """Read an endpoint update; the field names are a strong sign, so the key does not matter."""
+    if not claim.owned and not value.lstrip().startswith(b"{"):
+        return None
+    try:
+        document = strict_json.loads(value)
+    except Unusable:
+        if claim.owned:
+            raise
+        return None
+    if not _is_update(document):
+        if claim.owned:
+            raise Unusable("unknown_layout", "JSON without Op, Addr and Metadata alone")
+        return None
+    return (_draft(key, document),)
+
+
+def _is_update(document: object) -> bool:
+    return isinstance(document, dict) and document.keys() <= _FIELDS and bool(document.keys() & {"Op", "Addr"})
+
+
+def _draft(key: str, document: dict[str, Any]) -> Draft:
+    _check_operation(document.get("Op", 0))
+    endpoint = _endpoint(document.get("Addr"))
+    metadata = _metadata(document.get("Metadata", document.get("MetadataX")))
+    weight, warnings = _weight(metadata)
+    return Draft(endpoint, weight, metadata=metadata, warnings=leaf_warnings(key, endpoint) + warnings)
+
+
+def _check_operation(operation: object) -> None:
+    if isinstance(operation, bool) or not isinstance(operation, int) or not 0 <= operation <= 255:
+        raise Unusable("wrong_type", "Op is not a number that fits; Go clients skip the whole value")
+    if operation == _DELETED:
+        raise Unusable("tombstone", "Op is 1: marked as deleted, yet some clients still dial it")
+
+
+def _endpoint(address: object) -> Endpoint:
+    if address is None:
+        raise Unusable("no_address", "no Addr")
+    if not isinstance(address, str):
+        raise Unusable("wrong_type", "Addr is not a string; Go clients skip the whole value")
+    if not address:
+        raise Unusable("no_address", "Addr is empty")
+    return parse_address(address)
+
+
+def _metadata(found: object) -> dict[str, Any]:
+    """Return the writer's own map; JSON inside a string is unwrapped, a bare value becomes ``@metadata``."""
+    for _ in range(_MAX_UNWRAP):
+        if not isinstance(found, str) or (inner := _unwrapped(found)) is None:
+            break
+        found = inner
+    if found is None:
+        return {}
+    return dict(found) if isinstance(found, dict) else {"@metadata": found}
+
+
+def _unwrapped(text: str) -> object | None:
+    """Return what a string holds where that is an object or another string; a plain word stays a word."""
+    try:
+        inner = strict_json.loads(text.encode("utf-8", "replace"))
+    except Unusable:
+        return None
+    return inner if isinstance(inner, str | dict) else None
+
+
+def _weight(metadata: dict[str, Any]) -> tuple[int | None, tuple[str, ...]]:
+    """Read ``Metadata.weight``: a number, its text, or the first of a list (gRPC metadata maps to lists)."""
+    found = metadata.get("weight")
+    if isinstance(found, list) and found:
+        found = found[0]
+    if found is None:
+        return None, ()
+    if isinstance(found, int | float) and not isinstance(found, bool):
+        return parse_weight(json.dumps(found))
+    return parse_weight(found if isinstance(found, str) else json.dumps(found))
+
+
+CODEC = Codec("etcd-naming", parse)

@@ -1,0 +1,127 @@
+"""The registry as services: read once, or one service followed for ever."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncGenerator
+from contextlib import aclosing
+from dataclasses import dataclass
+from typing import NamedTuple
+
+from lbctl.discovery.catalog import Catalog
+from lbctl.discovery.changes import Change, diff
+from lbctl.discovery.names import find
+from lbctl.discovery.scan import scan
+from lbctl.errors import UsageError
+from lbctl.etcd.client import Etcd
+from lbctl.etcd.events import Change as KeyChange
+from lbctl.etcd.events import Changes, Lost, Resumed, Resync, Snapshot, WatchEvent
+from lbctl.model import Invalid, Registry, Service
+
+
+class Notice(NamedTuple):
+    """News about the connection to etcd. ``kind`` is lost, resumed or resync; ``text`` is for people."""
+
+    kind: str
+    text: str
+
+
+@dataclass(frozen=True, slots=True)
+class Update:
+    """One service in full, after something happened; while not ``synced`` it is the last known state."""
+
+    service: Service
+    invalid: tuple[Invalid, ...]
+    revision: int
+    changes: tuple[Change, ...] = ()
+    notice: Notice | None = None
+    synced: bool = True
+
+
+async def read(etcd: Etcd, prefix: str | None = None) -> Registry:
+    """Read every service of etcd at one revision, or those under ``prefix`` alone."""
+    root = normal_prefix(prefix)
+    scanned = await scan(etcd, root)
+    catalog = Catalog(root or "", rooted=root is not None)
+    for entry in scanned.entries:
+        catalog.put(entry)
+    services, invalid, foreign = catalog.read()
+    return Registry(scanned.revision, services, invalid, foreign + scanned.passed_over, scanned.notes)
+
+
+async def follow(etcd: Etcd, service: Service) -> AsyncGenerator[Update, None]:
+    """Yield the service as it is now, then after every change and at every break and return of the connection.
+
+    The first update tells what changed since ``service`` was read. It never ends by itself: use
+    ``contextlib.aclosing`` where the loop may be left early.
+    """
+    follower = _Follower(service)
+    async with aclosing(etcd.watch(service.prefix.encode())) as events:
+        async for event in events:
+            yield follower.take(event)
+
+
+def normal_prefix(prefix: str | None) -> str | None:
+    """Make a prefix end at a separator, so that ``/s/demo`` never means ``/s/demo-b``; None or blank is no prefix."""
+    if prefix is None or not prefix.strip():
+        return None
+    if not prefix.isprintable():
+        raise UsageError("--prefix holds control characters", "give the key's text, for example /services/")
+    return prefix if prefix.endswith("/") else prefix + "/"
+
+
+class _Follower:
+    """Turns a watch's events into updates: state only, nothing awaits."""
+
+    def __init__(self, service: Service) -> None:
+        self._service = service
+        self._invalid: tuple[Invalid, ...] = ()
+        self._catalog = Catalog(_root_of(service), rooted=True)
+        self._revision = 0
+        self._synced = False
+
+    def take(self, event: WatchEvent) -> Update:
+        match event:
+            case Snapshot(revision, entries):
+                for entry in entries:
+                    self._catalog.put(entry)
+                self._synced = True
+                return self._update(revision)
+            case Changes(revision, changes):
+                self._apply(changes)
+                return self._update(revision)
+            case Resync(revision, reason, changes):
+                self._apply(changes)
+                self._synced = True
+                return self._update(revision, Notice("resync", f"read again at revision {revision}: {reason}"))
+            case Lost(endpoint, reason):
+                self._synced = False
+                return self._state(Notice("lost", f"etcd {endpoint}: {reason}; what is shown may be old"))
+            case Resumed(endpoint, revision):
+                self._synced = True
+                self._revision = max(self._revision, revision)
+                return self._state(Notice("resumed", f"etcd {endpoint} is back, synced at revision {revision}"))
+
+    def _apply(self, changes: tuple[KeyChange, ...]) -> None:
+        for change in changes:
+            if change.entry is None:
+                self._catalog.remove(change.key)
+            else:
+                self._catalog.put(change.entry)
+
+    def _update(self, revision: int, notice: Notice | None = None) -> Update:
+        before, invalid_before = self._service, self._invalid
+        self._service, self._invalid = self._catalog.service(before.layout, before.prefix, before.name)
+        self._revision = revision
+        changes = diff(before.instances, self._service.instances, invalid_before, self._invalid)
+        return self._state(notice, changes)
+
+    def _state(self, notice: Notice | None, changes: tuple[Change, ...] = ()) -> Update:
+        return Update(self._service, self._invalid, self._revision, changes, notice, self._synced)
+
+
+def _root_of(service: Service) -> str:
+    """Return what was taken off the prefix to name the service, so that its keys are named the same way again."""
+    return service.prefix.removesuffix("/").removesuffix(service.name)
+
+
+__all__ = ["Notice", "Update", "find", "follow", "normal_prefix", "read"]

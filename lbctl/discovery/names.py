@@ -1,0 +1,55 @@
+"""Finding the service a user means: by full prefix, or by an unambiguous last part."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from difflib import get_close_matches
+
+from lbctl.errors import NotFound
+from lbctl.model import Registry, Service
+
+_NEAREST = 3
+
+# Tried in order; the first rule that matches anything decides, so "demo" never means "demo-b".
+_RULES: tuple[Callable[[Service, str], bool], ...] = (
+    lambda service, name: name in {service.name, service.prefix, service.prefix.rstrip("/")},
+    lambda service, name: name.strip("/") == service.prefix.strip("/"),
+    lambda service, name: name == _last_part(service.name),
+    lambda service, name: name.lower() == _last_part(service.name).rpartition(".")[2].lower(),
+)
+
+
+def find(registry: Registry, name: str, layout: str | None = None) -> Service:
+    """Return the service called ``name``, or raise NotFound with the nearest names or the candidates."""
+    services = [service for service in registry.services if layout in {None, service.layout}]
+    for rule in _RULES:
+        matches = [service for service in services if rule(service, name)]
+        if len(matches) == 1:
+            return matches[0]
+        if matches:
+            raise _ambiguous(name, matches)
+    raise _unknown(name, services)
+
+
+def _ambiguous(name: str, matches: list[Service]) -> NotFound:
+    prefixes = [service.prefix for service in matches]
+    if len(set(prefixes)) == 1:
+        layouts = " and ".join(service.layout for service in matches)
+        return NotFound(f'"{name}" is registered in two layouts: {layouts}', "choose one with --format")
+    return NotFound(f'"{name}" means {len(matches)} services', "give one in full: " + ", ".join(prefixes))
+
+
+def _unknown(name: str, services: list[Service]) -> NotFound:
+    spellings = {alias: service.name for service in services for alias in (service.name, _last_part(service.name))}
+    near = get_close_matches(name, list(spellings), n=_NEAREST)
+    if near:
+        hint = "did you mean: " + ", ".join(dict.fromkeys(spellings[alias] for alias in near))
+    elif services:
+        hint = "see what is registered: lbctl ls"
+    else:
+        hint = "etcd holds no service; look under another --prefix, or start one with: lbctl demo"
+    return NotFound(f'no service "{name}" in etcd', hint)
+
+
+def _last_part(name: str) -> str:
+    return name.rpartition("/")[2]
