@@ -1,0 +1,157 @@
+"""What the terminal around us can do, decided once from the environment and the open streams; see ``decide``."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import sys
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from lbctl.view.theme import Glyphs, Style, glyphs_for, style_for
+
+FPS, FPS_REMOTE = 8.0, 4.0
+
+
+@dataclass(frozen=True, slots=True)
+class Streams:
+    """Facts about the three streams; ``foreground`` is whether we may change the terminal's modes."""
+
+    stdin_tty: bool
+    stdout_tty: bool
+    stderr_tty: bool
+    foreground: bool
+    stdout_encoding: str | None
+    stderr_encoding: str | None
+    stdout_columns: int | None = None  # of the terminal that stdout is
+    tty_opens: bool = False  # /dev/tty can be opened
+
+
+@dataclass(frozen=True, slots=True)
+class Wishes:
+    """What the person asked for by flag: auto | always | never, auto | live | plain | none."""
+
+    colour: str = "auto"
+    ui: str = "auto"
+    ascii_only: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Caps:
+    """What each stream may be given. ``screen`` is live | plain | none, ``keys`` is stdin | tty | none."""
+
+    screen: str
+    keys: str
+    out_style: Style
+    err_style: Style
+    out_glyphs: Glyphs
+    err_glyphs: Glyphs
+    out_width: int | None  # None: as wide as the content
+    fps: float
+
+
+def decide(env: Mapping[str, str], streams: Streams, wishes: Wishes | None = None) -> Caps:
+    """One answer for the whole process. Colour never switches animation on, and no colour never switches it off."""
+    wishes = wishes or Wishes()
+    screen = _screen(env, streams, wishes.ui)
+    dumb = _dumb(env)
+    ascii_only = wishes.ascii_only or _set(env, "LBCTL_ASCII") or dumb
+    # outside a terminal, characters beyond ASCII in talk help nobody
+    err_ascii = ascii_only or not streams.stderr_tty
+    return Caps(
+        screen=screen,
+        keys=_keys(streams) if screen == "live" else "none",
+        out_style=_style(env, wishes.colour, tty=streams.stdout_tty and not dumb),
+        err_style=_style(env, wishes.colour, tty=streams.stderr_tty and not dumb),
+        out_glyphs=glyphs_for(streams.stdout_encoding, ascii_only=ascii_only),
+        err_glyphs=glyphs_for(streams.stderr_encoding, ascii_only=err_ascii),
+        out_width=_width(env, streams),
+        fps=FPS_REMOTE if _set(env, "SSH_CONNECTION") else FPS,
+    )
+
+
+def _screen(env: Mapping[str, str], streams: Streams, ui: str) -> str:
+    if ui in ("plain", "none"):
+        return ui
+    if not streams.stderr_tty or not streams.foreground or _dumb(env):
+        return "plain"  # even if live was asked for: it cannot be drawn
+    return "plain" if ui == "auto" and _set(env, "CI") else "live"
+
+
+def _keys(streams: Streams) -> str:
+    if streams.stdin_tty:
+        return "stdin"
+    return "tty" if streams.tty_opens else "none"
+
+
+def _style(env: Mapping[str, str], wish: str, *, tty: bool) -> Style:
+    if wish == "auto":
+        wish = env.get("LBCTL_COLOR", "auto")
+    return style_for(colour=_coloured(env, wish, tty=tty), attributes=tty)
+
+
+def _coloured(env: Mapping[str, str], wish: str, *, tty: bool) -> bool:
+    if wish in ("always", "never"):
+        return wish == "always"
+    if env.get("NO_COLOR"):
+        return False
+    if any(_set(env, name) for name in ("FORCE_COLOR", "CLICOLOR_FORCE")):
+        return True
+    return tty and env.get("CLICOLOR") != "0"
+
+
+def _width(env: Mapping[str, str], streams: Streams) -> int | None:
+    if streams.stdout_tty and streams.stdout_columns:
+        return streams.stdout_columns
+    columns = env.get("COLUMNS", "")
+    return int(columns) if columns.isascii() and columns.isdigit() and int(columns) > 0 else None
+
+
+def _dumb(env: Mapping[str, str]) -> bool:
+    return env.get("TERM", "") in ("", "dumb")
+
+
+def _set(env: Mapping[str, str], name: str) -> bool:
+    return env.get(name, "") not in ("", "0", "false")
+
+
+def observe() -> Streams:
+    """Look at this process's own streams."""
+    return Streams(
+        stdin_tty=_is_tty(0),
+        stdout_tty=_is_tty(1),
+        stderr_tty=_is_tty(2),
+        foreground=_is_foreground(2),
+        stdout_encoding=getattr(sys.stdout, "encoding", None),
+        stderr_encoding=getattr(sys.stderr, "encoding", None),
+        stdout_columns=_columns(1),
+        tty_opens=_opens("/dev/tty"),
+    )
+
+
+def _is_tty(fd: int) -> bool:
+    try:
+        return os.isatty(fd)
+    except OSError:
+        return False
+
+
+def _is_foreground(fd: int) -> bool:
+    try:
+        return os.tcgetpgrp(fd) == os.getpgrp()
+    except (OSError, AttributeError):
+        return False
+
+
+def _columns(fd: int) -> int | None:
+    try:
+        return os.get_terminal_size(fd).columns or None
+    except OSError:
+        return None
+
+
+def _opens(path: str) -> bool:
+    with contextlib.suppress(OSError):
+        os.close(os.open(path, os.O_RDONLY | getattr(os, "O_NOCTTY", 0)))
+        return True
+    return False

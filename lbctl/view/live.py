@@ -1,0 +1,204 @@
+"""The session of a live view: takes the terminal, draws at a bounded cost, hears keys and signals, gives it back."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import os
+import signal
+import traceback
+from collections.abc import AsyncIterator, Callable, Coroutine
+from typing import Any, Protocol
+
+from lbctl.errors import UsageError
+from lbctl.view.capture import StderrCapture
+from lbctl.view.keys import parse
+from lbctl.view.lines import stripped
+from lbctl.view.painter import Painter
+from lbctl.view.terminal import Terminal, Watchdog
+
+_COST_FACTOR = 40  # drawing may take a fortieth of the time
+_FASTEST_S = 1 / 30  # between two frames, however many keys come
+_LOG_LINES = 20  # of captured standard error are repeated afterwards
+
+
+class View(Protocol):
+    """What a session shows. ``now_s`` is the session's clock."""
+
+    @property
+    def keep_frame(self) -> bool:
+        """Whether the last frame stays in the scrollback."""
+        ...
+
+    def draw(self, now_s: float, width: int, height: int) -> list[str]: ...
+
+    def press(self, key: str, width: int, height: int) -> None: ...
+
+    def suspend(self) -> None:
+        """The person is about to leave (Ctrl-Z): nothing should go on unseen."""
+        ...
+
+    def resume(self) -> None:
+        """The person is back."""
+        ...
+
+    def log(self, text: str) -> None: ...
+
+
+class Session:
+    """One live view on one terminal, from ``enter`` to ``leave``."""
+
+    def __init__(self, terminal: Terminal, view: View, fps: float) -> None:
+        self._terminal = terminal
+        self._view = view
+        self._period_s = 1 / fps
+        self._painter = Painter(terminal.out_fd)
+        self._capture = StderrCapture(self._on_log)
+        self._wake = asyncio.Event()
+        self._logs: list[str] = []
+        self._signals: list[signal.Signals] = []
+        self._drawing: asyncio.Task[None] | None = None
+        self._failure = ""
+        self._size = terminal.size()
+
+    def enter(self) -> None:
+        """Take the terminal over and start to draw."""
+        self._take()
+        loop = asyncio.get_running_loop()
+        for number, handler in self._handlers().items():
+            with contextlib.suppress(ValueError, RuntimeError):  # not in the main thread: then without
+                loop.add_signal_handler(number, handler)
+                self._signals.append(number)
+        self._drawing = asyncio.create_task(self._draw())
+
+    async def leave(self) -> None:
+        """Give everything back, then say what was held back meanwhile."""
+        loop = asyncio.get_running_loop()
+        for number in self._signals:
+            loop.remove_signal_handler(number)
+        if self._drawing is not None:
+            self._drawing.cancel()
+            await asyncio.gather(self._drawing, return_exceptions=True)
+        last = self._last_frame() if self._view.keep_frame and self._terminal.entered else []
+        self._give()
+        for line in [*last, *self._logs[:_LOG_LINES]]:
+            self._terminal.say(line + "\n")
+        if self._failure:
+            self._terminal.say(self._failure)
+
+    def _handlers(self) -> dict[signal.Signals, Callable[[], None]]:
+        return {signal.SIGWINCH: self._on_resize, signal.SIGTSTP: self._on_stop, signal.SIGCONT: self._on_continue}
+
+    def _take(self) -> None:
+        self._terminal.enter()
+        self._capture.start()
+        if self._terminal.keys_fd is not None:
+            asyncio.get_running_loop().add_reader(self._terminal.keys_fd, self._on_readable)
+
+    def _give(self) -> None:
+        if self._terminal.keys_fd is not None:
+            asyncio.get_running_loop().remove_reader(self._terminal.keys_fd)
+        self._painter.close()
+        self._capture.stop()
+        self._terminal.leave()
+
+    async def _draw(self) -> None:
+        """Draw until cancelled; a bug in here ends the view, never the run."""
+        loop = asyncio.get_running_loop()
+        cost = 0.0
+        try:
+            while True:
+                began = loop.time()
+                if self._terminal.entered:
+                    width, height = self._size
+                    self._painter.paint(self._view.draw(began, width, height), width)
+                cost += 0.2 * (loop.time() - began - cost)
+                await asyncio.sleep(_FASTEST_S)
+                await self._pause(max(self._period_s, _COST_FACTOR * cost) - _FASTEST_S)
+        except Exception:
+            self._failure = f"the live view failed, the run went on\n{traceback.format_exc()}"
+            self._give()
+
+    async def _pause(self, seconds: float) -> None:
+        """Wait that long, or until a key or a signal wants a frame."""
+        with contextlib.suppress(TimeoutError):
+            async with asyncio.timeout(seconds):
+                await self._wake.wait()
+        self._wake.clear()
+
+    def _last_frame(self) -> list[str]:
+        width, height = self._terminal.size()
+        lines = self._view.draw(asyncio.get_running_loop().time(), width, height)[:-1]  # without the keys
+        while lines and not stripped(lines[-1]).strip():
+            lines.pop()
+        return lines
+
+    def _on_readable(self) -> None:
+        fd = self._terminal.keys_fd
+        assert fd is not None
+        try:
+            data = os.read(fd, 1024)
+        except BlockingIOError:
+            return
+        except OSError:
+            data = b""
+        if not data:  # the terminal hung up
+            asyncio.get_running_loop().remove_reader(fd)
+            return
+        for key in parse(data):
+            if key == "repaint":
+                self._painter.forget()
+            self._view.press(key, *self._size)
+        self._wake.set()
+
+    def _on_log(self, line: str) -> None:
+        self._logs.append(line)
+        self._view.log(line)
+
+    def _on_resize(self) -> None:
+        self._size = self._terminal.size()
+        self._painter.forget()
+        self._wake.set()
+
+    def _on_stop(self) -> None:
+        self._view.suspend()
+        if self._terminal.entered:
+            self._give()
+        os.kill(os.getpid(), signal.SIGSTOP)
+
+    def _on_continue(self) -> None:
+        if self._failure or not self._terminal.foreground():
+            return
+        self._take()
+        self._view.resume()
+        self._on_resize()
+
+
+@contextlib.asynccontextmanager
+async def live(view: View, keys: str, fps: float) -> AsyncIterator[None]:
+    """Show the view while the block runs; ``keys`` is stdin | tty | none."""
+    try:
+        terminal = Terminal.open(keys)
+    except OSError as error:
+        raise UsageError(f"the terminal cannot be opened: {error.strerror}", "use --ui plain") from error
+    watchdog = Watchdog(terminal.out_fd)
+    try:
+        session = Session(terminal, view, fps)
+        session.enter()
+        try:
+            yield
+        finally:
+            await _finished(session.leave())
+    finally:
+        terminal.close()
+        watchdog.dismiss()
+
+
+async def _finished(work: Coroutine[Any, Any, None]) -> None:
+    """Await the work to its end even if the caller is cancelled meanwhile."""
+    task = asyncio.ensure_future(work)
+    try:
+        await asyncio.shield(task)
+    except asyncio.CancelledError:
+        await task
+        raise

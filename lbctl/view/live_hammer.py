@@ -1,0 +1,167 @@
+"""The live view of a run: what its keys do, and how often which part of it is renewed."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from contextlib import AbstractAsyncContextManager
+
+from lbctl.load.controls import Controls
+from lbctl.stats.report import Report
+from lbctl.view.caps import Caps
+from lbctl.view.hammer_frame import body, build, foot, head, planned, tiny
+from lbctl.view.live import live
+from lbctl.view.theme import Look
+from lbctl.view.ui import SORTS, Ui
+
+_BODY_S = 0.24  # the table is renewed four times a second: faster is unreadable
+
+
+class HammerView:
+    """Draws one run and turns keys into calls of its controls."""
+
+    def __init__(self, report: Callable[[], Report], controls: Controls, look: Look, *, can_type: bool = True) -> None:
+        self._report = report
+        self._controls = controls
+        self._look = look
+        self.ui = Ui(can_type=can_type)
+        self._body: list[str] = []
+        self._body_for: tuple[int, int, int] | None = None  # width, height, lines
+        self._body_at = 0.0
+        self._keys: dict[str, Callable[[], None]] = {
+            "q": self._quit,
+            "Q": self._quit_keeping,
+            "space": self._toggle_pause,
+            "+": lambda: controls.scale(1.25),
+            "=": lambda: controls.scale(1.25),
+            "-": lambda: controls.scale(0.8),
+            ">": lambda: controls.scale(2.0),
+            "<": lambda: controls.scale(0.5),
+            "p": lambda: controls.next_policy(1),
+            "P": lambda: controls.next_policy(-1),
+            "d": self._drain,
+            "s": self._next_sort,
+            "r": self._reverse,
+            "enter": self._toggle_focus,
+            "e": lambda: self._turn_to("events"),
+            "?": lambda: self._turn_to("help"),
+            "esc": lambda: self._turn_to("main"),
+        }
+
+    @property
+    def keep_frame(self) -> bool:
+        return self.ui.keep_frame
+
+    def draw(self, now_s: float, width: int, height: int) -> list[str]:
+        """A frame: totals are always fresh, the table is at most a quarter of a second old."""
+        report, ui, look = self._report(), self.ui, self._look
+        ui.series.sample(report)
+        if tiny(width, height):
+            return build(report, ui, width, height, *look)
+        top = head(report, ui, width, height, look)
+        key = (width, height, planned(report, ui, width, height).body)
+        if self._body_for != key or now_s - self._body_at >= _BODY_S:
+            self._body, self._body_for, self._body_at = body(report, ui, width, height, look), key, now_s
+        return [*top, *self._body, foot(report, ui, width, look)]
+
+    def press(self, key: str, width: int, height: int) -> None:
+        """Act on a key; unknown ones do nothing."""
+        action = self._keys.get(key)
+        if action is not None:
+            action()
+        elif key == "h":
+            self._toggle_histogram(width, height)
+        else:
+            self._move(key, width, height)
+        self._body_for = None
+
+    def suspend(self) -> None:
+        """Pause the load: it stays paused until the person says so."""
+        self._controls.pause()
+
+    def resume(self) -> None:
+        """Leave the time away out of the rates."""
+        self.ui.series.skip(self._report())
+        self._body_for = None
+
+    def log(self, text: str) -> None:
+        """Pass on what was written to standard error."""
+        self._controls.log(text)
+
+    def _quit(self) -> None:
+        if self._report().stopping:
+            self._controls.abort()
+        else:
+            self._controls.stop()
+
+    def _quit_keeping(self) -> None:
+        self.ui.keep_frame = True
+        self._quit()
+
+    def _toggle_pause(self) -> None:
+        if self._report().paused:
+            self._controls.resume()
+        else:
+            self._controls.pause()
+
+    def _drain(self) -> None:
+        rows = self.ui.ordered(self._report())
+        if rows:
+            row = rows[self.ui.position(rows)]
+            if row.state != "left":
+                self._controls.drain(row.key, row.address)
+
+    def _next_sort(self) -> None:
+        self._hold()
+        self.ui.sort = (self.ui.sort + 1) % len(SORTS)
+
+    def _reverse(self) -> None:
+        self._hold()
+        self.ui.reverse = not self.ui.reverse
+
+    def _hold(self) -> None:
+        """Keep the selection on its backend when the order changes."""
+        rows = self.ui.ordered(self._report())
+        self.ui.select(rows, self.ui.position(rows))
+
+    def _toggle_focus(self) -> None:
+        self.ui.focus = not self.ui.focus
+        if self.ui.focus:
+            self.ui.histogram = True
+
+    def _toggle_histogram(self, width: int, height: int) -> None:
+        plan = planned(self._report(), self.ui, width, height)
+        shown = self.ui.histogram is not False if plan.halves else bool(plan.histogram)
+        self.ui.histogram = not shown
+
+    def _turn_to(self, page: str) -> None:
+        self.ui.page = "main" if self.ui.page == page else page
+        self.ui.scroll = 0
+
+    def _move(self, key: str, width: int, height: int) -> None:
+        report, ui = self._report(), self.ui
+        plan = planned(report, ui, width, height)
+        page = max(plan.rows - 1, 1) if ui.page != "events" else max(plan.body - 3, 1)
+        far = len(report.backends) + len(report.events)
+        steps = {"j": 1, "down": 1, "k": -1, "up": -1, "pgdn": page, "pgup": -page, "g": -far, "G": far}
+        step = steps.get(key)
+        if step is None:
+            return
+        if ui.page == "events":
+            ui.scroll = min(max(ui.scroll - step, 0), len(report.events))
+            return
+        rows = ui.ordered(report)
+        ui.select(rows, ui.position(rows) + step)
+
+
+class LiveScreen:
+    """A run on the terminal behind standard error."""
+
+    def __init__(self, caps: Caps, fps: float | None = None) -> None:
+        self._caps = caps
+        self._fps = fps or caps.fps
+
+    def showing(self, report: Callable[[], Report], controls: Controls) -> AbstractAsyncContextManager[None]:
+        """Show the run until the block ends."""
+        caps = self._caps
+        view = HammerView(report, controls, Look(caps.err_style, caps.err_glyphs), can_type=caps.keys != "none")
+        return live(view, caps.keys, self._fps)

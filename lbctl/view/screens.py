@@ -1,0 +1,47 @@
+"""Which screen a run or a watch gets: the only place that knows them all. The live ones are loaded when needed."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from contextlib import AbstractAsyncContextManager
+from typing import Protocol
+
+from lbctl.discovery.watch_report import WatchReport
+from lbctl.load.controls import Controls, WatchControls
+from lbctl.stats.report import Report
+from lbctl.view.caps import Caps
+from lbctl.view.progress import NoScreen, PlainScreen
+
+
+class RunScreen(Protocol):
+    """What shows a run."""
+
+    def showing(self, report: Callable[[], Report], controls: Controls) -> AbstractAsyncContextManager[None]: ...
+
+
+class WatchingScreen(Protocol):
+    """What shows a watch."""
+
+    def showing(
+        self, report: Callable[[], WatchReport], controls: WatchControls
+    ) -> AbstractAsyncContextManager[None]: ...
+
+
+def run_screen(
+    caps: Caps, write: Callable[[str], None], *, interval_s: float = 5.0, fps: float | None = None
+) -> RunScreen:
+    """The screen for a run; ``write`` gets whole lines for standard error, without their end."""
+    if caps.screen == "live":
+        from lbctl.view.live_hammer import LiveScreen
+
+        return LiveScreen(caps, fps)
+    return PlainScreen(write, interval_s, caps.err_glyphs) if caps.screen == "plain" else NoScreen()
+
+
+def watch_screen(caps: Caps, fps: float | None = None) -> WatchingScreen:
+    """The screen for a watch; without a terminal nothing, the command itself prints what happens."""
+    if caps.screen == "live":
+        from lbctl.view.live_watch import LiveWatchScreen
+
+        return LiveWatchScreen(caps, fps)
+    return NoScreen()

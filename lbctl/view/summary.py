@@ -1,0 +1,243 @@
+"""The end of a run as text for the scrollback: plain unless a style is asked for."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from lbctl.stats.report import BackendRow, Report
+from lbctl.view.bars import bar
+from lbctl.view.digest import Digest, digest
+from lbctl.view.event_panel import SERVER_FAULTS
+from lbctl.view.latency_panel import buckets
+from lbctl.view.table import p_words
+from lbctl.view.text import cell_len, clock, count, duration, elide, error_rate, left, percent, plural, points
+from lbctl.view.theme import PLAIN, UNICODE, Glyphs, Look, Style
+
+_WIDTH = 80
+_BUCKETS = 12
+_ERRORS = 20
+_QUANTILES = ((0.5, "p50"), (0.9, "p90"), (0.95, "p95"), (0.99, "p99"), (0.999, "p99.9"))
+
+
+def summary(report: Report, command: str = "", *, style: Style = PLAIN, glyphs: Glyphs = UNICODE) -> str:
+    """The whole text, with a line end; ``command`` is what was typed, the first line."""
+    look = Look(style, glyphs)
+    parts = [
+        [look.show(command)] if command else [],
+        _stopped(report, look),
+        _totals(report, look),
+        _distribution(report, look),
+        _latency(report, look),
+        _errors(report, look),
+        _warnings(report, look),
+    ]
+    return "\n\n".join("\n".join(line.rstrip() for line in part) for part in parts if part) + "\n"
+
+
+def _stopped(report: Report, look: Look) -> list[str]:
+    reasons = {
+        "interrupted": "Stopped by Ctrl-C",
+        "quit": "Stopped with q",
+        "max_errors": "Stopped by --max-errors",
+        "error": "Stopped by an error",
+    }
+    reason = reasons.get(report.end_reason or "")
+    if reason is None:
+        return []
+    load = report.load
+    of = f" of {load.requests:,}" if load.requests else ""
+    return [look.paint(look.style.warn, f"{reason} after {report.elapsed_s:.1f}s ({report.completed:,}{of})")]
+
+
+def _totals(report: Report, look: Look) -> list[str]:
+    style = look.style
+    rate = report.completed / report.elapsed_s if report.elapsed_s > 0 else 0.0
+    share = f"({report.ok / report.completed * 100:.2f}%)" if report.completed else ""
+    failed = f"errors {report.errors:,} ({error_rate(report.errors, report.completed)})"
+    role = style.err if report.errors else ""
+    lines = [
+        look.paint(style.bold, "Summary"),
+        f"  requests  {report.completed:>9,} in {_seconds(report.elapsed_s)} ({count(rate)}/s), {_mode(report)}",
+        f"  ok        {report.ok:>9,} {share:<9}  {look.paint(role, failed)}    cancelled {report.cancelled:,}",
+    ]
+    extra = [
+        words
+        for number, words in (
+            (report.dropped, f"dropped {report.dropped:,}"),
+            (report.retries, f"retries {report.retries:,} ({report.attempts:,} attempts)"),
+            (report.in_flight, f"still in flight {report.in_flight:,}"),
+        )
+        if number
+    ]
+    if extra:
+        lines.append("  also      " + "    ".join(extra))
+    lines.append(f"  policy    {look.show(_policy(report))}, seed {report.seed}")
+    return lines + _times(report)
+
+
+def _seconds(seconds: float) -> str:
+    return f"{seconds:.2f}s" if seconds < 10 else f"{seconds:.1f}s" if seconds < 1000 else clock(seconds)
+
+
+def _mode(report: Report) -> str:
+    load = report.load
+    if load.rps:
+        return f"open loop at {load.rps:g}/s, times count from the planned start"
+    return f"closed loop, {report.concurrency:,} in flight"
+
+
+def _policy(report: Report) -> str:
+    options = ", ".join(f"{name}={value}" for name, value in report.policy_options.items())
+    return f"{report.policy} ({options})" if options else report.policy
+
+
+def _times(report: Report) -> list[str]:
+    histogram = report.latency
+    if not histogram.total:
+        return ["  latency   - (no call ended well)"]
+    values = histogram.quantiles([quantile for quantile, _ in _QUANTILES])
+    named = dict(zip((name for _, name in _QUANTILES), map(duration, values), strict=True))
+    first = f"min {duration(histogram.min_us)}  mean {duration(histogram.mean_us)}"
+    middle = "  ".join(f"{name} {named[name]}" for name in ("p50", "p90", "p95"))
+    lines = [
+        f"  latency   {first}  {middle}",
+        f"            p99 {named['p99']}  p99.9 {named['p99.9']}  max {duration(histogram.max_us)}",
+    ]
+    if report.load.rps and report.service_time.total and report.wait.total:
+        service, wait = report.service_time.quantiles((0.5, 0.99)), report.wait.quantiles((0.5, 0.99))
+        lines.append(
+            f"  of it     service p50 {duration(service[0])}  p99 {duration(service[1])}"
+            f"    wait p50 {duration(wait[0])}  p99 {duration(wait[1])}"
+        )
+    return lines
+
+
+def _distribution(report: Report, look: Look) -> list[str]:
+    title = look.paint(look.style.bold, "Distribution") + "  " + _verdict(report, look)
+    if not report.backends:
+        return [title, "  no backends"]
+    return [title, *_rows(report, look), *_tests(report)]
+
+
+def _verdict(report: Report, look: Look) -> str:
+    balance, style = report.balance, look.style
+    if balance.verdict == "skewed":
+        worst = next((row for row in report.backends if row.address == balance.worst), None)
+        words = "SKEWED" + (f": {_worst(report, worst, look)}" if worst else "")
+        return look.paint(style.err, words)
+    if balance.verdict == "balanced":
+        most = (
+            f", largest difference {points(balance.max_delta).lstrip('+')} pp" if balance.max_delta is not None else ""
+        )
+        return look.paint(style.ok, "balanced") + most
+    others = {
+        "too_few": "too few calls to judge",
+        "not_applicable": "load-aware policy, no fixed shares to compare with",
+    }
+    return look.paint(style.muted, others.get(balance.verdict, balance.verdict)) + (
+        f" ({look.show(balance.note)})" if balance.note and balance.verdict == "too_few" else ""
+    )
+
+
+def _sums(report: Report) -> tuple[int, float]:
+    return sum(row.picks for row in report.backends), sum(row.expected for row in report.backends)
+
+
+def _worst(report: Report, row: BackendRow, look: Look) -> str:
+    picks, expected = _sums(report)
+    share, due = row.picks / (picks or 1), row.expected / (expected or 1)
+    return f"{look.show(row.address)} got {percent(share)}%, expected {percent(due)}% ({points(share - due)} pp)"
+
+
+def _rows(report: Report, look: Look) -> list[str]:
+    """The table: numbers right, SINCE only if somebody joined late or left."""
+    moved = any(row.left_s is not None or row.joined_s > 0.05 for row in report.backends)
+    head = ["ADDRESS", "WT", "EXP%", "ACT%", f"{look.glyphs.delta}pp", "REQ", "ERR", "P50", "P99", "MAX"]
+    table = [head + (["SINCE"] if moved else [])]
+    table += [_cells(report, row, look, moved=moved) for row in report.backends]
+    widths = [max(cell_len(line[index]) for line in table) for index in range(len(table[0]))]
+    lines = []
+    for line in table:
+        cells = [left(line[0], widths[0])]
+        cells += [text.rjust(width) for text, width in zip(line[1:10], widths[1:10], strict=True)]
+        lines.append("  " + "  ".join(cells + line[10:]))
+    lines[0] = look.paint(look.style.muted, lines[0].rstrip())
+    return lines
+
+
+def _cells(report: Report, row: BackendRow, look: Look, *, moved: bool) -> list[str]:
+    picks, expected = _sums(report)
+    judged = report.balance.expectation != "feedback"
+    share = row.picks / picks if picks else None
+    due = row.expected / expected if expected and judged else None
+    delta = share - due if share is not None and due is not None else None
+    found = digest(row.latency)
+    times = (found.p50, found.p99, found.max_us) if found else (None, None, None)
+    cells = [look.show(row.address), count(row.weight), percent(due), percent(share), points(delta)]
+    cells += [f"{row.picks:,}", f"{row.errors:,}", *(duration(value) for value in times)]
+    return cells + ([_since(row)] if moved else [])
+
+
+def _since(row: BackendRow) -> str:
+    start = f"{row.joined_s:.1f}s" if row.joined_s > 0.05 else "start"
+    return f"{start} to {row.left_s:.1f}s" if row.left_s is not None else start
+
+
+def _tests(report: Report) -> list[str]:
+    balance = report.balance
+    words = []
+    if balance.chi2 is not None and balance.dof is not None and balance.p_value is not None:
+        words.append(
+            f"chi-square {balance.chi2:.4g}, df {balance.dof}, {p_words(balance.p_value).replace('p ', 'p = ', 1)}"
+        )
+    if balance.max_over_expected is not None:
+        words.append(f"largest actual/expected {balance.max_over_expected:.2f}")
+    return ["  " + "; ".join(words).replace("p = <", "p < ")] if words else []
+
+
+def _latency(report: Report, look: Look) -> list[str]:
+    found = digest(report.latency)
+    if found is None:
+        return []
+    return [look.paint(look.style.bold, "Latency"), *_bars(found, look)]
+
+
+def _bars(found: Digest, look: Look) -> list[str]:
+    table = buckets([found], _BUCKETS)
+    highest = max(counts[0] for _, counts in table) or 1
+    room = _WIDTH - 27
+    return [
+        f"  {label:<6} {look.paint(look.style.latency, bar(counts[0] / highest, room, look.glyphs))}"
+        f" {counts[0]:>9,} {counts[0] / found.total * 100:>5.1f}%"
+        for label, counts in table
+    ]
+
+
+def _errors(report: Report, look: Look) -> list[str]:
+    groups = report.error_groups
+    if not groups:
+        return []
+    codes = max(len(group.code.name) for group in groups)
+    messages = [elide(look.show(group.message), 60, look.glyphs.ellipsis) for group in groups[:_ERRORS]]
+    longest = max(cell_len(message) for message in messages)
+    lines = [look.paint(look.style.bold, "Errors")]
+    for group, message in zip(groups, messages, strict=False):
+        role = look.style.err if group.code in SERVER_FAULTS else look.style.warn
+        address = next(iter(group.backends), "")
+        where = f"{look.show(address)} {group.backends[address] * 100 // max(group.count, 1)}%" if address else ""
+        head = look.paint(role, f"{group.count:>6,} {group.code.name:<{codes}}")
+        lines.append(f"{head}  {group.origin.value:<9}  {left(message, longest)}  {where}")
+    if len(groups) > _ERRORS:
+        rest = groups[_ERRORS:]
+        lines.append(f"{sum(group.count for group in rest):>6,} in {plural(len(rest), 'other kind')}")
+    return lines
+
+
+def _warnings(report: Report, look: Look) -> list[str]:
+    warnings: Sequence[str] = report.generator.warnings
+    if not warnings:
+        return []
+    return [
+        look.paint(look.style.bold, "Load generator"),
+        *(look.paint(look.style.warn, f"  ! {look.show(text)}") for text in warnings),
+    ]

@@ -1,0 +1,263 @@
+"""The live view of a watch as lines of text: a pure function of the report, the selection and the window."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from datetime import timedelta
+from typing import NamedTuple
+
+from lbctl.discovery.watch_report import WatchReport, WatchRow
+from lbctl.model import Event
+from lbctl.view.bars import bar
+from lbctl.view.event_panel import event_mark, event_words
+from lbctl.view.layout import LINE_HEIGHT, LINE_WIDTH
+from lbctl.view.lines import coloured, filled, joined, plain, rule, spread
+from lbctl.view.pages import hints, with_help
+from lbctl.view.table import window
+from lbctl.view.text import age, cell_len, clock, count, duration, elide, elide_left, elide_middle, left, percent
+from lbctl.view.theme import Glyphs, Look, Style
+
+_HINTS = (("q", "quit"), ("j/k", "select"), ("c", "check health"), ("?", "help"))
+_HELP = (
+    ("q", "quit"),
+    ("j k", "select an instance (arrows too)"),
+    ("g G", "first, last; PgUp PgDn a page"),
+    ("c", "check health now"),
+    ("Ctrl-L", "repaint"),
+    ("? Esc", "close this"),
+)
+_FRESH_S = 5.0  # how long a new instance stays bold
+_TTL_BAR = 6
+_EVENTS_LEAST = 3  # a rule and two lines
+
+
+@dataclass(slots=True)
+class WatchUi:
+    """What the person at the watch has chosen."""
+
+    selected: tuple[str, str] | None = None
+    help: bool = False
+    can_type: bool = True
+
+    def position(self, rows: tuple[WatchRow, ...]) -> int:
+        """Where the selected instance is; 0 if it is not there."""
+        for index, row in enumerate(rows):
+            if (row.instance.key, row.instance.address) == self.selected:
+                return index
+        return 0
+
+    def select(self, rows: tuple[WatchRow, ...], index: int) -> None:
+        """Select the instance at an index, clamped to the rows there are."""
+        if rows:
+            instance = rows[min(max(index, 0), len(rows) - 1)].instance
+            self.selected = (instance.key, instance.address)
+
+
+class _Column(NamedTuple):
+    title: str
+    width: int
+    left: bool
+    from_width: int  # the narrowest window that has it
+    cell: Callable[[WatchRow, int, Look], str]
+
+
+def build_watch(report: WatchReport, ui: WatchUi, width: int, height: int, style: Style, glyphs: Glyphs) -> list[str]:
+    """Exactly ``height`` lines of at most ``width`` cells each, SGR sequences included."""
+    look = Look(style, glyphs)
+    if width < LINE_WIDTH or height < LINE_HEIGHT:
+        return filled([_one_line(report, width, look)], height)
+    rows = table_rows(report, height)
+    body = _table(report, ui, rows, width, look)
+    body += _events(report, height - 2 - len(body), width, look)
+    if ui.help:
+        body = with_help(body, width, look, _HELP)
+    return [_title(report, width, look), *body, _footer(report, ui, width, look)]
+
+
+def table_rows(report: WatchReport, height: int) -> int:
+    """How many lines the rows of the table get: all that is needed if some events still fit."""
+    return max(1, min(max(len(report.rows), 1), height - 4 - _EVENTS_LEAST))
+
+
+def in_rotation(report: WatchReport) -> tuple[int, int]:
+    """How many instances are ready, of how many that are there."""
+    present = [row for row in report.rows if row.gone_s is None]
+    return sum(row.state == "ready" for row in present), len(present)
+
+
+def _title(report: WatchReport, width: int, look: Look) -> str:
+    style = look.style
+    if report.stale_s is None:
+        state = coloured(look, style.ok, "synced")
+    else:
+        words = f"STALE {age(report.stale_s)}"
+        state = coloured(look, style.warn + style.reverse, f" {words} ")
+    end = joined(plain(f"rev {report.revision}  "), state, plain(f"  {clock(report.elapsed_s)} "))
+    name = " lbctl watch  " if width >= 60 else " "
+    room = width - len(name) - end.width - 1
+    prefix = elide_middle(look.show(report.prefix.rstrip("/") or report.service), max(room, 0), look.glyphs.ellipsis)
+    return spread(joined(plain(name), coloured(look, style.bold, prefix)), end, width)
+
+
+def _rule(report: WatchReport, width: int, look: Look) -> str:
+    ready, present = in_rotation(report)
+    rows = [row for row in report.rows if row.gone_s is None]
+    words = [f"weight {count(sum(row.instance.effective_weight for row in rows))}"]
+    draining = sum(row.state == "draining" for row in rows)
+    if draining:
+        words.append(f"{draining} draining")
+    tail = plain(", ".join(words))
+    if report.invalid:
+        tail = joined(tail, plain(", "), coloured(look, look.style.warn, f"{report.invalid} invalid"))
+    return rule(f"BACKENDS {ready}/{present} ready", width, look, tail)
+
+
+def _table(report: WatchReport, ui: WatchUi, rows: int, width: int, look: Look) -> list[str]:
+    columns = [column for column in _COLUMNS if width >= column.from_width]
+    longest = max((cell_len(look.show(row.instance.address)) for row in report.rows), default=0)
+    taken = sum(column.width + 2 for column in columns) + 5
+    address = max(min(max(longest, 7), width - taken), 1)
+    key_width = width - taken - address - 2
+    if width >= 110 and key_width >= 10:
+        columns.append(_Column("KEY", key_width, True, 0, _key))
+    heads = [left("ADDRESS", address + 2)]
+    heads += [
+        column.title.ljust(column.width) if column.left else column.title.rjust(column.width) for column in columns
+    ]
+    lines = [_rule(report, width, look), look.paint(look.style.muted, elide("  " + "  ".join(heads), width))]
+    if not report.rows:
+        return lines + filled([look.paint(look.style.muted, elide("    no instances", width))], rows)
+    chosen = ui.position(report.rows)
+    first, shown = window(len(report.rows), chosen, rows)
+    lines += [
+        _row(report.rows[index], columns, address, look, selected=ui.can_type and index == chosen)
+        for index in range(first, first + shown)
+    ]
+    if shown < min(rows, len(report.rows)):
+        below = len(report.rows) - first - shown
+        words = f"    {look.glyphs.ellipsis} {len(report.rows) - shown} more ({first} above, {below} below)"
+        lines.append(look.paint(look.style.muted, elide(words, width)))
+    return lines
+
+
+def _row(row: WatchRow, columns: list[_Column], address: int, look: Look, *, selected: bool) -> str:
+    style, glyphs = look
+    role, mark = _mark(row, look)
+    text = elide_left(look.show(row.instance.address), address, glyphs.ellipsis)
+    text += " " * (address - cell_len(text))
+    fresh = row.seen_s is not None and row.seen_s < _FRESH_S
+    name = style.muted if row.gone_s is not None else style.bold if selected or fresh else ""
+    cells = "  ".join([column.cell(row, column.width, look) for column in columns])
+    marker = f"{style.accent}{style.bold}{glyphs.selected}{style.reset}" if selected else " "
+    return f"{marker} {role}{mark}{style.reset} {look.paint(name, text)}  {cells}"
+
+
+def _mark(row: WatchRow, look: Look) -> tuple[str, str]:
+    style, glyphs = look
+    if row.gone_s is not None:
+        return style.muted, "-"
+    table = {"ready": (style.ok, glyphs.ready), "down": (style.err, glyphs.gone)}
+    return table.get(row.state, (style.warn, glyphs.half))
+
+
+def _weight(row: WatchRow, width: int, look: Look) -> str:
+    weight = row.instance.weight
+    return ("-" if weight is None else count(weight, width)).rjust(width)
+
+
+def _share(row: WatchRow, width: int, look: Look) -> str:
+    return ("-" if row.share is None else percent(row.share) + "%").rjust(width)
+
+
+def _health(row: WatchRow, width: int, look: Look) -> str:
+    style = look.style
+    text = "gone" if row.gone_s is not None else (row.health or "-")
+    good = text in ("SERVING", "UNIMPLEMENTED")
+    role = style.muted if text in ("-", "gone") else style.ok if good else style.err
+    return look.paint(role, left(look.show(text), width, look.glyphs.ellipsis))
+
+
+def _rtt(row: WatchRow, width: int, look: Look) -> str:
+    return duration(row.rtt_us).rjust(width)
+
+
+def _ttl(row: WatchRow, width: int, look: Look) -> str:
+    style = look.style
+    if not row.instance.lease or row.gone_s is not None:
+        return look.paint(style.muted, ("none" if row.gone_s is None else "-").rjust(width))
+    if row.ttl_s is None or not row.granted_s:
+        return look.paint(style.muted, "-".rjust(width))
+    part = row.ttl_s / row.granted_s
+    role = style.err if part < 0.2 else style.warn if part < 0.4 else style.ok
+    filled_bar = look.paint(role, bar(part, _TTL_BAR, look.glyphs))
+    return filled_bar + age(row.ttl_s).rjust(width - _TTL_BAR)
+
+
+def _age(row: WatchRow, width: int, look: Look) -> str:
+    return age(row.age_s).rjust(width)
+
+
+def _change(row: WatchRow, width: int, look: Look) -> str:
+    style = look.style
+    text = elide(look.show(row.change or "-"), width, look.glyphs.ellipsis)
+    return look.paint(style.warn if row.change else style.muted, " " * (width - cell_len(text)) + text)
+
+
+def _lease(row: WatchRow, width: int, look: Look) -> str:
+    lease = row.instance.lease
+    return left(f"{lease:x}" if lease else "-", width)
+
+
+def _key(row: WatchRow, width: int, look: Look) -> str:
+    return look.paint(look.style.muted, elide_left(look.show(row.instance.key), width, look.glyphs.ellipsis))
+
+
+_COLUMNS = (
+    _Column("WT", 3, False, 0, _weight),
+    _Column("SHARE", 6, False, 60, _share),
+    _Column("HEALTH", 11, True, 0, _health),
+    _Column("RTT", 5, False, 60, _rtt),
+    _Column("TTL", _TTL_BAR + 5, True, 72, _ttl),
+    _Column("AGE", 4, False, 80, _age),
+    _Column("CHG", 10, False, 96, _change),
+    _Column("LEASE", 16, True, 110, _lease),
+)
+
+
+def _events(report: WatchReport, lines: int, width: int, look: Look) -> list[str]:
+    """The newest events, the newest first."""
+    if lines < 1:
+        return []
+    names = {row.instance.key: row.instance.address for row in report.rows}
+    shown = min(len(report.events), lines - 1)
+    newest = [report.events[-1 - index] for index in range(shown)]
+    body = [_event(report, event, names, width, look) for event in newest]
+    return filled([rule("REGISTRY EVENTS", width, look), *body], lines)
+
+
+def event_time(report: WatchReport, event: Event) -> str:
+    """The time of day of an event, to the millisecond."""
+    moment = report.started_at + timedelta(seconds=event.t_s)
+    return f"{moment:%H:%M:%S}.{moment.microsecond // 1000:03d}"
+
+
+def _event(report: WatchReport, event: Event, names: dict[str, str], width: int, look: Look) -> str:
+    style, glyphs = look
+    role, mark = event_mark(event.level, look)
+    head = f"  {style.muted}{event_time(report, event)}{style.reset} {role}{mark} {left(event.kind, 8)}{style.reset}"
+    words = elide(look.show(event_words(event, names)), max(width - 27, 0), glyphs.ellipsis)
+    return f"{head} {words}"
+
+
+def _footer(report: WatchReport, ui: WatchUi, width: int, look: Look) -> str:
+    if not ui.can_type:
+        return look.paint(look.style.muted, elide(" Ctrl-C quits", width))
+    line = hints(_HINTS, width, look)
+    return line + look.paint(look.style.muted, "  checking") if report.checking and width >= 60 else line
+
+
+def _one_line(report: WatchReport, width: int, look: Look) -> str:
+    ready, present = in_rotation(report)
+    state = "synced" if report.stale_s is None else f"stale {age(report.stale_s)}"
+    return elide(f"{ready}/{present} ready {state} {clock(report.elapsed_s)}", width, look.glyphs.ellipsis)

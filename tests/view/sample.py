@@ -1,0 +1,179 @@
+"""Reports with invented numbers, the same every time, for tests of the screens and for pictures of them."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from datetime import UTC, datetime
+from random import Random
+from typing import Any
+
+from lbctl.model import Code, Event, Origin
+from lbctl.stats.histogram import Histogram
+from lbctl.stats.report import BackendRow, Balance, ErrorGroup, Generator, Load, Report
+from lbctl.view.ui import Ui
+
+STARTED = datetime(2026, 1, 1, 12, 0, 0, tzinfo=UTC)
+WEIGHTS = {1: (1,), 3: (5, 3, 2), 5: (5, 3, 2, 1, 1)}
+EVENTS = (
+    Event(0.0, "resync", None, "resolved /services/echo: 5 backends (revision 4711)"),
+    Event(3.2, "weight", "10.0.0.13:50051", "weight 2 -> 3", "change"),
+    Event(5.0, "breaker", "10.0.0.14:50051", "circuit opened: 5 consecutive UNAVAILABLE", "bad"),
+    Event(8.1, "breaker", "10.0.0.14:50051", "circuit half-open, probe ok", "good"),
+    Event(9.4, "joined", "10.0.0.16:50051", "joined (lease 7587, ttl 10s)"),
+    Event(11.0, "health", "10.0.0.12:50051", "health NOT_SERVING, out of rotation", "change"),
+)
+
+
+def weights_of(backends: int) -> tuple[int, ...]:
+    """Weights for a number of backends."""
+    rng = Random(7)
+    return WEIGHTS.get(backends) or tuple(rng.choice((1, 2, 3, 5, 10)) for _ in range(backends))
+
+
+def latencies(rng: Random, calls: int, typical_us: float) -> Histogram:
+    """A log-normal body and a thin tail."""
+    histogram = Histogram()
+    for _ in range(calls):
+        value = rng.lognormvariate(0, 0.55) * typical_us
+        histogram.record(int(value * rng.uniform(5, 40) if rng.random() < 0.012 else value))
+    return histogram
+
+
+def errors_of(address: str, picks: int) -> dict[Code, int]:
+    """One bad backend, and a few errors elsewhere."""
+    if address.endswith("14:50051"):
+        return {Code.UNAVAILABLE: picks * 3 // 100, Code.DEADLINE_EXCEEDED: 2}
+    return {Code.UNAVAILABLE: picks // 700, Code.RESOURCE_EXHAUSTED: picks // 1500}
+
+
+def sample(backends: int = 5, *, calls: int = 6292, skewed: bool = False, **changes: Any) -> Report:
+    """A run in its 13th second; ``changes`` replace fields of the report."""
+    rng = Random(backends)
+    rows = _rows(rng, weights_of(backends), calls, skewed=skewed)
+    report = _report(rows, skewed=skewed)
+    return replace(report, **changes)
+
+
+def _rows(rng: Random, weights: tuple[int, ...], calls: int, *, skewed: bool) -> tuple[BackendRow, ...]:
+    total = sum(weights) or 1
+    pull = [weight * (1.6 if index == 1 else 0.7 if index == 3 else 1.0) for index, weight in enumerate(weights)]
+    rows = []
+    for index, weight in enumerate(weights):
+        address = f"10.0.{index // 50}.{11 + index % 50}:50051"
+        share = pull[index] / sum(pull) if skewed else weight / total
+        picks = round(calls * share)
+        codes = {code: number for code, number in errors_of(address, picks).items() if number}
+        failed = sum(codes.values())
+        busy = max(50 * weight // total, 0)
+        ok = max(picks - failed - busy, 0)
+        state = "ready" if index != 3 else "connecting"
+        rows.append(
+            BackendRow(
+                key=f"/services/echo/{address}",
+                address=address,
+                weight=weight,
+                state=state,
+                reason="" if state == "ready" else "connection refused",
+                picks=picks,
+                expected=calls * weight / total,
+                ok=ok,
+                errors=failed,
+                cancelled=0,
+                in_flight=busy,
+                codes={Code.OK: ok, **codes},
+                latency=latencies(rng, ok, 1800 * (1 + 0.25 * (index % 4))),
+                joined_s=0.0,
+                left_s=None,
+            )
+        )
+    return tuple(rows)
+
+
+def _groups(rows: tuple[BackendRow, ...]) -> tuple[ErrorGroup, ...]:
+    kinds = (
+        (Code.UNAVAILABLE, Origin.TRANSPORT, "connection refused"),
+        (Code.DEADLINE_EXCEEDED, Origin.CLIENT, "timeout 1s elapsed"),
+        (Code.RESOURCE_EXHAUSTED, Origin.SERVER, "pool exhausted"),
+    )
+    groups = []
+    for code, origin, message in kinds:
+        counts = sorted(((row.codes.get(code, 0), row.address) for row in rows if row.codes.get(code)), reverse=True)
+        if counts:
+            total = sum(number for number, _ in counts)
+            groups.append(ErrorGroup(code, origin, message, total, {address: number for number, address in counts}))
+    return tuple(sorted(groups, key=lambda group: -group.count))
+
+
+def _balance(rows: tuple[BackendRow, ...], *, skewed: bool) -> Balance:
+    picks = sum(row.picks for row in rows)
+    if not picks:
+        return Balance("sequence", "too_few", None, None, None, None, None, None, "no picks yet")
+    worst = max(rows, key=lambda row: abs(row.picks - row.expected))
+    delta = abs(worst.picks - worst.expected) / picks
+    ratio = max(row.picks / row.expected for row in rows)
+    if skewed:
+        return Balance("multinomial", "skewed", delta, 625.4, len(rows) - 1, 1e-9, ratio, worst.address, "")
+    return Balance("sequence", "balanced", delta, None, None, None, ratio, worst.address, "")
+
+
+def _report(rows: tuple[BackendRow, ...], *, skewed: bool) -> Report:
+    everything = Histogram()
+    for row in rows:
+        everything.merge(row.latency)
+    ok, errors, busy = (sum(getattr(row, name) for row in rows) for name in ("ok", "errors", "in_flight"))
+    groups = _groups(rows)
+    return Report(
+        service="echo",
+        method="demo.echo.v1.Echo/Say",
+        policy="weighted_random" if skewed else "smooth_wrr",
+        policy_options={},
+        seed=7,
+        load=Load("closed", 10_000, None, 50, 1, None, 20.0),
+        started_at=STARTED,
+        elapsed_s=12.1,
+        end_reason=None,
+        paused=False,
+        stopping=False,
+        concurrency=50,
+        issued=ok + errors + busy,
+        completed=ok + errors,
+        ok=ok,
+        errors=errors,
+        cancelled=0,
+        dropped=0,
+        attempts=ok + errors + busy,
+        retries=0,
+        in_flight=busy,
+        codes={Code.OK: ok},
+        error_groups=groups,
+        latency=everything,
+        service_time=everything,
+        wait=Histogram(),
+        balance=_balance(rows, skewed=skewed),
+        backends=rows,
+        events=EVENTS if rows else (),
+        generator=Generator("wire", 0.4, 0.12, 0.1, ()),
+    )
+
+
+def seasoned(report: Report) -> Ui:
+    """A view that has watched the run from its start: every half second a few more calls, unevenly."""
+    ui = Ui()
+    rng = Random(3)
+    steps = max(int(report.elapsed_s / 0.5), 1)
+    grown = [Histogram() for _ in report.backends]
+    everything = Histogram()
+    for step in range(steps + 1):
+        part = step / steps
+        rows = []
+        for row, histogram in zip(report.backends, grown, strict=True):
+            if step:
+                everything.merge(latencies(rng, min(row.ok // steps, 40), 2000))
+            wave = part * (1 - 0.1 * rng.random() * (0 < step < steps))
+            rows.append(replace(row, ok=int(row.ok * wave), errors=int(row.errors * part), latency=histogram))
+        done = sum(row.ok + row.errors for row in rows)
+        moment = replace(
+            report, elapsed_s=report.elapsed_s * part, backends=tuple(rows), completed=done, latency=everything
+        )
+        ui.series.sample(moment)
+    return ui
