@@ -1,0 +1,149 @@
+"""``lbctl ls``: one read of the registry, the leases of what was found, and a health check of it if asked for."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable, Iterable, Mapping
+from contextlib import aclosing
+from dataclasses import dataclass, replace
+from typing import NamedTuple
+
+from lbctl.discovery.catalog import Catalog
+from lbctl.discovery.changes import Change, diff
+from lbctl.discovery.directory import find, normal_prefix, read
+from lbctl.discovery.listing import Listing, shares
+from lbctl.etcd.client import Etcd, TimeToLive
+from lbctl.etcd.events import Changes, Lost, Resumed, Resync, Snapshot
+from lbctl.model import Identity, Instance, Registry, Service
+from lbctl.rpc.health import Health, Prober
+
+_LEASES_AT_ONCE = 32
+
+
+@dataclass(frozen=True, slots=True)
+class Ls:
+    """What to list. Without a service every service is listed."""
+
+    service: str | None = None
+    prefix: str | None = None
+    labels: tuple[tuple[str, str], ...] = ()
+    check: bool = False
+    check_timeout_s: float = 1.0
+
+
+async def run(etcd: Etcd, request: Ls) -> Listing:
+    """Read the registry; raises NotFound for a service that is not there, RegistryError where etcd does not answer."""
+    registry = select(await read(etcd, request.prefix), request)
+    instances = _instances(registry)
+    leases, health = await asyncio.gather(_leases(etcd, instances), _health(instances, request))
+    return Listing(registry, leases, health, request.check)
+
+
+def select(registry: Registry, request: Ls) -> Registry:
+    """Keep what was asked for: one service with the unusable keys beside it, and instances with every label."""
+    services, invalid = registry.services, registry.invalid
+    if request.service is not None:
+        service = find(registry, request.service)
+        services = (service,)
+        invalid = tuple(each for each in invalid if each.key.startswith(service.prefix))
+    if request.labels:
+        services = tuple(_with_labels(service, request.labels) for service in services)
+        if request.service is None:
+            services = tuple(service for service in services if service.instances)
+    return replace(registry, services=services, invalid=invalid)
+
+
+def _with_labels(service: Service, labels: Iterable[tuple[str, str]]) -> Service:
+    kept = tuple(each for each in service.instances if all(_has(each, key, value) for key, value in labels))
+    return replace(service, instances=kept)
+
+
+def _has(instance: Instance, key: str, value: str) -> bool:
+    """Whether the metadata has this value under the key, or under the same name that lbctl gave it (``@zone``)."""
+    found = instance.metadata.get(key, instance.metadata.get(f"@{key}"))
+    return found is not None and _spelled(found) == value
+
+
+def _spelled(value: object) -> str:
+    return ("true" if value else "false") if isinstance(value, bool) else str(value)
+
+
+async def _leases(etcd: Etcd, instances: Iterable[Instance]) -> dict[int, TimeToLive]:
+    """Ask once about each distinct lease; one that expired meanwhile is left out."""
+    slots = asyncio.Semaphore(_LEASES_AT_ONCE)
+
+    async def ask(lease: int) -> tuple[int, TimeToLive | None]:
+        async with slots:
+            return lease, await etcd.time_to_live(lease)
+
+    wanted = sorted({each.lease for each in instances if each.lease})
+    answers = await asyncio.gather(*(ask(lease) for lease in wanted))
+    return {lease: left for lease, left in answers if left is not None}
+
+
+async def _health(instances: list[Instance], request: Ls) -> dict[Identity, Health]:
+    """Check every distinct address once, however many keys name it."""
+    if not request.check:
+        return {}
+    endpoints = list(dict.fromkeys(each.endpoint for each in instances))
+    async with Prober() as prober:
+        checks = (prober.check(endpoint, timeout_s=request.check_timeout_s) for endpoint in endpoints)
+        answers = dict(zip(endpoints, await asyncio.gather(*checks), strict=True))
+    return {each.identity: answers[each.endpoint] for each in instances}
+
+
+class Moment(NamedTuple):
+    """What changed in the listed services at one revision; or news about the connection, in words."""
+
+    revision: int
+    changes: tuple[Change, ...] = ()
+    shares: Mapping[Identity, float] = {}
+    notice: str = ""
+
+
+async def stream(etcd: Etcd, listing: Listing, request: Ls, show: Callable[[Moment], None]) -> None:
+    """Show every later change of what was listed, for ever; services that appear are included."""
+    root = normal_prefix(request.prefix) or ""
+    only = listing.registry.services[0] if request.service is not None else None
+    catalog, before = Catalog(root), listing.registry
+    async with aclosing(etcd.watch((only.prefix if only else root).encode())) as events:
+        async for event in events:
+            if isinstance(event, Lost):
+                show(Moment(before.revision, notice=f"registry lost: etcd {event.endpoint}: {event.reason}"))
+                continue
+            if isinstance(event, Resumed):
+                show(Moment(event.revision, notice=f"synced again at revision {event.revision}"))
+                continue
+            _apply(catalog, event)
+            after = _chosen(catalog, event.revision, only, request)
+            show(_moment(before, after))
+            before = after
+
+
+def _apply(catalog: Catalog, event: Snapshot | Changes | Resync) -> None:
+    if isinstance(event, Snapshot):
+        for entry in event.entries:
+            catalog.put(entry)
+        return
+    for change in event.changes:
+        if change.entry is None:
+            catalog.remove(change.key)
+        else:
+            catalog.put(change.entry)
+
+
+def _chosen(catalog: Catalog, revision: int, only: Service | None, request: Ls) -> Registry:
+    services, invalid, foreign = catalog.read()
+    if only is not None:
+        services = tuple(each for each in services if (each.prefix, each.layout) == (only.prefix, only.layout))
+    return select(Registry(revision, services, invalid, foreign), replace(request, service=None))
+
+
+def _moment(before: Registry, after: Registry) -> Moment:
+    known, now = _instances(before), _instances(after)
+    share = {identity: part for service in after.services for identity, part in shares(service).items()}
+    return Moment(after.revision, diff(known, now, before.invalid, after.invalid), share)
+
+
+def _instances(registry: Registry) -> list[Instance]:
+    return [each for service in registry.services for each in service.instances]

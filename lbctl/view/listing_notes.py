@@ -1,0 +1,39 @@
+"""What is said about a listing besides the listing: warnings, and what an empty one means."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+
+from lbctl.discovery.listing import Listing
+from lbctl.model import Service
+from lbctl.view.services import in_rotation
+from lbctl.view.text import clean, plural
+
+
+def notes(listing: Listing, *, one: bool, endpoints: Sequence[str]) -> Iterator[str]:
+    """Yield the lines for standard error; ``one`` for a listing of one service."""
+    registry = listing.registry
+    for service in registry.services:
+        for instance in service.instances:
+            for warning in instance.warnings:
+                yield f"warning: {clean(instance.address)}: {clean(warning)}"
+    for note in registry.notes:
+        yield f"note: {clean(note)}"
+    if one:
+        yield from _about(listing, registry.services[0])
+    elif not registry.services:
+        yield f"no services in etcd {', '.join(endpoints)}"
+        if registry.foreign:
+            yield f"note: {plural(registry.foreign, 'key')} of no layout that lbctl knows"
+
+
+def _about(listing: Listing, service: Service) -> Iterator[str]:
+    if not service.instances:
+        yield f'service "{clean(service.name)}" has no instance to show'
+        return
+    if any(each.weight is None for each in service.instances):
+        yield "note: a weight in parentheses is not in the registry: balancers use 1"
+    if listing.checked:
+        ready = sum(in_rotation(listing, each) for each in service.instances)
+        total = len(service.instances)
+        yield f"{ready} of {total} ready" + ("" if ready == total else f"; {total - ready} need a look")
