@@ -11,7 +11,7 @@ from urllib.parse import quote
 
 from lbctl import __version__
 from lbctl.model import Endpoint
-from lbctl.rpc.probe import CLOSED, Obstacle, probe, silent
+from lbctl.rpc.probe import CLOSED, Kind, Obstacle, probe, silent
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator
@@ -62,16 +62,21 @@ async def channel_to(endpoint: Endpoint) -> AsyncIterator[grpc.aio.Channel]:
 
 async def connect(channel: grpc.aio.Channel, endpoint: Endpoint, timeout_s: float) -> Obstacle | None:
     """Bring a channel's connection up; where that fails, say what stands at the address."""
-    clock = asyncio.get_running_loop().time
-    deadline = clock() + timeout_s
+    deadline = asyncio.get_running_loop().time() + timeout_s
     try:
         async with asyncio.timeout_at(deadline):
             if await _becomes_ready(channel):
                 return None
     except TimeoutError:
         return silent(timeout_s)
-    found = await probe(endpoint, max(deadline - clock(), MIN_PROBE_S))
-    return found or CLOSED
+    return await diagnose(endpoint, timeout_s, deadline) or CLOSED
+
+
+async def diagnose(endpoint: Endpoint, timeout_s: float, deadline: float) -> Obstacle | None:
+    """Probe an address in what is left of a time limit; running out of it is said of the whole limit."""
+    left = deadline - asyncio.get_running_loop().time()
+    found = await probe(endpoint, max(left, MIN_PROBE_S))
+    return silent(timeout_s) if found is not None and found.kind is Kind.TIMEOUT else found
 
 
 async def _becomes_ready(channel: grpc.aio.Channel) -> bool:

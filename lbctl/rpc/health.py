@@ -7,11 +7,12 @@ from contextlib import suppress
 from dataclasses import dataclass
 from enum import StrEnum
 from typing import TYPE_CHECKING, Final
+from weakref import WeakValueDictionary
 
 from grpc_health.v1.health_pb2 import HealthCheckRequest, HealthCheckResponse
 
 from lbctl.model import Endpoint
-from lbctl.rpc.channel import connect, load_grpc, open_channel, printable
+from lbctl.rpc.channel import connect, diagnose, load_grpc, open_channel, printable
 from lbctl.rpc.probe import Obstacle, silent
 
 if TYPE_CHECKING:
@@ -59,6 +60,8 @@ class Prober:
     def __init__(self, at_once: int = 32) -> None:
         self._channels: dict[Endpoint, grpc.aio.Channel] = {}
         self._slots = asyncio.Semaphore(at_once)
+        # One user of a channel at a time: closing it would cancel the others' calls.
+        self._turns: WeakValueDictionary[Endpoint, asyncio.Lock] = WeakValueDictionary()
 
     async def __aenter__(self) -> Prober:
         return self
@@ -75,11 +78,12 @@ class Prober:
     async def keep(self, endpoints: Collection[Endpoint]) -> None:
         """Close the connections of all backends but these."""
         for endpoint in set(self._channels) - set(endpoints):
-            await self._drop(endpoint)
+            async with self._turn(endpoint):
+                await self._drop(endpoint)
 
     async def check(self, endpoint: Endpoint, *, service: str = "", timeout_s: float = 1.0) -> Health:
         """Check one backend; the time limit starts when it is its turn."""
-        async with self._slots:
+        async with self._turn(endpoint), self._slots:
             health = Health(Status.ERROR, detail="was not asked")
             try:
                 health = await self._check(endpoint, service, timeout_s)
@@ -98,7 +102,13 @@ class Prober:
         obstacle = await connect(channel, endpoint, timeout_s)
         if obstacle is not None:
             return _obstructed(obstacle)
-        return await _ask(channel, service, timeout_s, deadline)
+        health = await _ask(channel, service, timeout_s, deadline)
+        if health.status is Status.ERROR and health.rtt_s is None:  # the connection broke under the call
+            obstacle = await diagnose(endpoint, timeout_s, deadline)
+        return health if obstacle is None else _obstructed(obstacle)
+
+    def _turn(self, endpoint: Endpoint) -> asyncio.Lock:
+        return self._turns.setdefault(endpoint, asyncio.Lock())
 
     async def _drop(self, endpoint: Endpoint) -> None:
         channel = self._channels.pop(endpoint, None)
@@ -136,7 +146,8 @@ def _refused(error: grpc.aio.AioRpcError, took_s: float, timeout_s: float) -> He
         return Health(Status.SERVICE_UNKNOWN, took_s, details)
     if code == "DEADLINE_EXCEEDED":
         return _obstructed(silent(timeout_s))
-    return Health(Status.ERROR, None, f"answered {code}: {details}" if details else f"answered {code}")
+    answered = None if code == "UNAVAILABLE" else took_s  # which gRPC also makes of a cut connection
+    return Health(Status.ERROR, answered, f"answered {code}: {details}" if details else f"answered {code}")
 
 
 def _obstructed(obstacle: Obstacle) -> Health:

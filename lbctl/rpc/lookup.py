@@ -56,7 +56,7 @@ def is_infrastructure(service: str) -> bool:
 
 def places(wanted: Wanted, listing: Collection[str]) -> list[str]:
     """List the services to search: those the name fits, or else all, to suggest from."""
-    if wanted.service in listing or is_infrastructure(wanted.service):
+    if (wanted.service and wanted.service in listing) or is_infrastructure(wanted.service):
         return [wanted.service]
     candidates = own(listing)
     return [name for name in candidates if _ends(name, wanted.service)] or candidates
@@ -122,14 +122,20 @@ def _not_found(wanted: Wanted, catalog: Catalog) -> LbctlError:
         return NotFound(f'"{wanted.text}" is a service, not a method', f"its methods: {listed(whole)}")
     if not known:
         return NotFound(f'no method "{wanted.text}": the backend lists no service of its own')
-    near = _nearest(wanted.text, known)
+    near = _near_methods(wanted, known) or _near_names(wanted, known)
     hint = f"did you mean {' or '.join(map(str, near))}?" if near else f"methods: {listed(known)}"
     return NotFound(f'no method "{wanted.text}"', hint)
 
 
-def _nearest(text: str, known: Iterable[Name]) -> list[Name]:
+def _near_methods(wanted: Wanted, known: Iterable[Name]) -> list[Name]:
+    """The service is right where one was given: only the method's own name counts."""
+    methods = {name.method.lower(): name for name in known if _ends(name.service, wanted.service)}
+    return [methods[close] for close in get_close_matches(wanted.method.lower(), methods)]
+
+
+def _near_names(wanted: Wanted, known: Iterable[Name]) -> list[Name]:
     spelling = {s.lower(): name for name in known for s in _spellings(name)}
-    close = get_close_matches(text.lower(), spelling, n=MAX_NAMES, cutoff=0.6)
+    close = get_close_matches(wanted.text.lower(), spelling, n=MAX_NAMES, cutoff=0.7)
     return list(dict.fromkeys(spelling[s] for s in close))[:3]
 
 

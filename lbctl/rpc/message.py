@@ -102,7 +102,7 @@ def _number(text: str) -> float | int:
 
 def _excerpt(error: json.JSONDecodeError) -> str:
     """Show the line with a caret under the column, cut to what fits."""
-    line = "".join(c if c.isprintable() else " " for c in (error.doc.splitlines() or [""])[error.lineno - 1 :][:1][0])
+    line = "".join(c if c.isprintable() else " " for c in error.doc.split("\n")[error.lineno - 1])
     at = error.colno - 1
     start = max(0, at - EXCERPT // 2)
     return f"  {line[start : start + EXCERPT]}\n  {' ' * (at - start)}^"

@@ -64,14 +64,15 @@ async def load_method(
     if not endpoints:
         raise NotFound(f"{_of(service)} has no backend to ask for its methods")
     spelt = None if wanted is None else lookup.parse(wanted)
-    answer = await _first(endpoints[:MAX_BACKENDS], lambda endpoint: _ask(endpoint, spelt, timeout_s))
+    distinct = list(dict.fromkeys(endpoints))  # several keys may share an address
+    answer = await _first(distinct[:MAX_BACKENDS], lambda endpoint: _ask(endpoint, spelt, timeout_s))
     if isinstance(answer, Found):
         return answer
     if spelt is None or (spelt.service, spelt.method) == HEALTH_CHECK:
         healthy = await _checkable(answer, timeout_s)
         if healthy is not None:
             return Found(_health_method(), healthy, "builtin", "" if spelt else NO_METHOD_NOTE)
-    raise _nobody(answer, len(endpoints), service)
+    raise _nobody(answer, len(distinct), service)
 
 
 async def _first(

@@ -1,0 +1,136 @@
+"""Requests that do not fit: the message says where, what was expected and what stood there."""
+
+from __future__ import annotations
+
+import pytest
+
+from lbctl.errors import ExitCode, UsageError
+from lbctl.rpc.message import encode
+from tests.rpc.schemas import KITCHEN_SINK, REQUIRED
+
+INT32 = "an integer from -2147483648 to 2147483647"
+INT64 = "an integer from -9223372036854775808 to 9223372036854775807"
+BASE64 = "a string of base64"
+NUMBER = 'a number, or "NaN", "Infinity", "-Infinity"'
+FIELDS = "name, big, unsigned, small, ratio, raw, flag, colour, tags, items"
+
+
+def mistake(text: str, source: str = "request") -> str:
+    with pytest.raises(UsageError) as raised:
+        encode(KITCHEN_SINK, text, source=source)
+    assert raised.value.exit_code is ExitCode.USAGE
+    return str(raised.value)
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        ('{"name": }', 'line 1 column 10: expecting value\n  {"name": }\n           ^'),
+        ("nope", "line 1 column 1: expecting value\n  nope\n  ^"),
+        (
+            '{"name": "x",\n\t"big": 1\n"a"}',
+            "line 3 column 1: expecting ',' delimiter\n  \"a\"}\n  ^",
+        ),
+        ("{\n", "line 2 column 1: expecting property name enclosed in double quotes\n  \n  ^"),
+        ("{} {}", "line 1 column 4: extra data\n  {} {}\n     ^"),
+    ],
+)
+def test_bad_json_is_shown_with_its_place(text: str, said: str) -> None:
+    assert mistake(text) == f"request is not valid JSON: {said}"
+
+
+def test_a_long_line_is_cut_around_its_mistake() -> None:
+    said, excerpt, caret = mistake('{"name": "' + "x" * 500 + '" 5, "tags": ["' + "y" * 500 + '"]}').split("\n")
+    assert said == "request is not valid JSON: line 1 column 513: expecting ',' delimiter"
+    assert len(excerpt) == 62
+    assert excerpt[len(caret) - 1] == "5"
+
+
+def test_control_characters_are_not_shown() -> None:
+    assert "\x1b" not in mistake('{"name": \x1b[2J}')
+    assert "\x1b" not in mistake('{"\\u001b[2J": 1}')
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        ('{"a": 1, "a": 2}', 'the key "a" appears twice in one object'),
+        ("[" * 100_000, "it is nested too deeply"),
+        ('{"big": ' + "9" * 5000 + "}", "it holds a number with too many digits"),
+    ],
+)
+def test_json_that_nobody_could_mean_is_refused(text: str, said: str) -> None:
+    assert mistake(text) == f"request is not usable JSON: {said}"
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        ('{"nam": "x"}', 't.Sink has no field "nam"; did you mean "name"?'),
+        ('{"snakeNam": "x"}', 't.Sink has no field "snakeNam"; did you mean "snakeName"?'),
+        ('{"zzz": "x"}', f't.Sink has no field "zzz"; it has {FIELDS}'),
+        ('{"items": [{}, {"nunber": 1}]}', 't.Item has no field "nunber" (at items[1]); did you mean "number"?'),
+        ('{"by_number": {"1": {"q": 1}}}', 't.Item has no field "q" (at by_number["1"]); it has number'),
+    ],
+)
+def test_an_unknown_field_is_said_with_the_nearest(text: str, said: str) -> None:
+    assert mistake(text) == said
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        ("[]", "the request must be an object of t.Sink, not []"),
+        ('"x"', 'the request must be an object of t.Sink, not "x"'),
+        ('{"name": 5}', 'field "name" must be a string, not 5'),
+        ('{"name": "\\ud800"}', 'field "name" must be a string, not "\\ud800"'),
+        ('{"big": 1.5}', f'field "big" must be {INT64}, not 1.5'),
+        ('{"big": "many"}', f'field "big" must be {INT64}, not "many"'),
+        ('{"unsigned": -1}', 'field "unsigned" must be an integer from 0 to 18446744073709551615, not -1'),
+        ('{"small": 3000000000}', f'field "small" must be {INT32}, not 3000000000'),
+        ('{"small": true}', f'field "small" must be {INT32}, not true'),
+        ('{"ratio": NaN}', f'field "ratio" must be {NUMBER}, not NaN'),
+        ('{"ratio": "fast"}', f'field "ratio" must be {NUMBER}, not "fast"'),
+        ('{"raw": "A!E="}', f'field "raw" must be {BASE64}, not "A!E="'),
+        ('{"raw": "AAAAA"}', f'field "raw" must be {BASE64}, not "AAAAA"'),
+        ('{"raw": 5}', f'field "raw" must be {BASE64}, not 5'),
+        ('{"raws": ["AAE=", "?"]}', f'field "raws[1]" must be {BASE64}, not "?"'),
+        ('{"flag": "yes"}', 'field "flag" must be true or false, not "yes"'),
+        ('{"colour": "BLUE"}', 'field "colour" must be one of RED, GREEN, not "BLUE"'),
+        ('{"colour": 0.5}', 'field "colour" must be one of RED, GREEN, not 0.5'),
+        ('{"tags": "a"}', 'field "tags" must be a list, not "a"'),
+        ('{"tags": ["a", null]}', 'field "tags[1]" must be a string, not null'),
+        ('{"items": [{"number": 1}, {"number": "x"}]}', f'field "items[1].number" must be {INT32}, not "x"'),
+        ('{"items": [5]}', 'field "items[0]" must be an object of t.Item, not 5'),
+        ('{"when": "now"}', 'field "when" must be a time such as "2026-01-02T03:04:05Z", not "now"'),
+        ('{"pause": 5}', 'field "pause" must be seconds such as "1.5s", not 5'),
+        ('{"maybe": "x"}', f'field "maybe" must be {INT64}, not "x"'),
+        ('{"free": 5}', 'field "free" must be an object, not 5'),
+        ('{"by_number": []}', 'field "by_number" must be an object (a map), not []'),
+        ('{"by_number": {"k": {}}}', f'the key of by_number["k"] must be {INT32}'),
+        ('{"by_flag": {"1": 1}}', 'the key of by_flag["1"] must be true or false'),
+        ('{"left": "a", "right": "b"}', 't.Sink takes only one of "left" and "right"'),
+        ('{"snakeName": "a", "snake_name": "b"}', 't.Sink takes only one of "snakeName" and "snake_name"'),
+        ('{"[x.y]": 1}', "Message type t.Sink does not have extensions at Sink"),
+    ],
+)
+def test_a_value_that_does_not_fit_is_said_with_what_would(text: str, said: str) -> None:
+    assert mistake(text) == said
+
+
+def test_an_any_of_an_unknown_type_is_said_with_its_type() -> None:
+    said = mistake('{"anything": {"@type": "x/q.U", "number": 5}}')
+    assert said == (
+        'field "anything" must be an object with "@type" naming a type of this service, '
+        'not {"@type": "x/q.U", "number": 5}'
+    )
+
+
+def test_a_request_from_a_file_is_called_by_its_name() -> None:
+    assert mistake("{", source="a.json").startswith("a.json is not valid JSON: line 1 column 2: ")
+    assert mistake('{"name": 5}', source="a.json") == 'a.json: field "name" must be a string, not 5'
+
+
+def test_required_fields_are_demanded_by_name() -> None:
+    with pytest.raises(UsageError, match=r"^r\.Must requires twin$"):
+        encode(REQUIRED, '{"id": 1}')

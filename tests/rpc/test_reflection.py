@@ -1,0 +1,117 @@
+"""The happy paths: which version answers, how a method may be spelt, what stands in for a missing METHOD."""
+
+from __future__ import annotations
+
+import grpc
+import pytest
+from google.protobuf import descriptor_pool
+
+from lbctl.errors import CannotCall, NotFound, UsageError
+from lbctl.rpc.message import encode
+from lbctl.rpc.reflection import load_method
+from tests.rpc.servers import HEALTH, V1, V1ALPHA, Reflection, echo_files, failing, health_of, reflecting, serving
+
+LISTING = ["test.Echo", "test.Admin", V1, HEALTH]
+ECHO = Reflection(echo_files(), LISTING)
+
+
+@pytest.mark.parametrize("wanted", ["test.Echo/Say", "/test.Echo/Say", "test.Echo.Say", "Echo/Say", "Echo.Say", "Say"])
+async def test_a_method_is_found_by_every_spelling_that_is_not_ambiguous(wanted: str) -> None:
+    async with serving(reflecting(ECHO, V1)) as endpoint:
+        found = await load_method([endpoint], wanted, timeout_s=5)
+    assert (found.method.full_name, found.method.path) == ("test.Echo/Say", "/test.Echo/Say")
+    assert (found.backend, found.protocol, found.note) == (endpoint, "v1", "")
+    assert not found.method.client_streaming
+    assert not found.method.server_streaming
+
+
+async def test_the_messages_of_a_method_come_with_it() -> None:
+    async with serving(reflecting(ECHO, V1)) as endpoint:
+        found = await load_method([endpoint], "Say", timeout_s=5)
+    assert found.method.input_type.full_name == "test.Text"
+    assert encode(found.method, '{"message": "hi", "count": 9007199254740993}') == bytes.fromhex(
+        "0a026869108180808080808010"
+    )
+
+
+async def test_reflected_schemas_stay_out_of_the_default_pool() -> None:
+    async with serving(reflecting(ECHO, V1)) as endpoint:
+        found = await load_method([endpoint], "Say", timeout_s=5)
+    default = descriptor_pool.Default()
+    assert found.method.input_type.file.pool is not default
+    with pytest.raises(KeyError):
+        default.FindMessageTypeByName("test.Text")
+
+
+async def test_a_server_with_v1alpha_only_is_asked_in_v1alpha() -> None:
+    async with serving(reflecting(ECHO, V1ALPHA)) as endpoint:
+        found = await load_method([endpoint], "Say", timeout_s=5)
+    assert found.protocol == "v1alpha"
+
+
+@pytest.mark.parametrize("code", ["UNIMPLEMENTED", "UNAVAILABLE", "UNKNOWN", "INTERNAL"])
+async def test_whatever_a_proxy_answers_for_v1_v1alpha_is_tried(code: str) -> None:
+    handlers = [failing(V1, grpc.StatusCode[code], "no such route"), *reflecting(ECHO, V1ALPHA)]
+    async with serving(handlers) as endpoint:
+        found = await load_method([endpoint], "Say", timeout_s=5)
+    assert found.protocol == "v1alpha"
+
+
+async def test_a_refusal_that_has_nothing_to_do_with_versions_is_final() -> None:
+    handlers = [failing(V1, grpc.StatusCode.PERMISSION_DENIED, "who are you?"), *reflecting(ECHO, V1ALPHA)]
+    async with serving(handlers) as endpoint:
+        with pytest.raises(CannotCall, match=r"answered PERMISSION_DENIED: who are you\?"):
+            await load_method([endpoint], "Say", timeout_s=5)
+
+
+async def test_a_full_name_is_found_though_the_listing_leaves_it_out() -> None:
+    async with serving(reflecting(Reflection(echo_files(), ["test.Admin"]), V1)) as endpoint:
+        found = await load_method([endpoint], "test.Admin/Reset", timeout_s=5)
+    assert found.method.full_name == "test.Admin/Reset"
+
+
+async def test_without_a_method_the_health_check_is_called_and_said() -> None:
+    async with serving(reflecting(ECHO, V1)) as endpoint:
+        found = await load_method([endpoint], None, timeout_s=5)
+    assert found.method.full_name == "grpc.health.v1.Health/Check"
+    assert found.note == "no METHOD given: calling grpc.health.v1.Health/Check, which changes nothing"
+    assert encode(found.method, '{"service": "a"}') == b"\x0a\x01a"
+
+
+async def test_without_a_method_and_without_health_the_methods_are_listed() -> None:
+    async with serving(reflecting(Reflection(echo_files(), ["test.Echo", V1]), V1)) as endpoint:
+        with pytest.raises(UsageError) as raised:
+            await load_method([endpoint], None, timeout_s=5)
+    assert str(raised.value) == f"no METHOD given, and {endpoint} does not offer grpc.health.v1.Health"
+    assert raised.value.hint == "give one of its methods: test.Echo/Say"
+    assert raised.value.exit_code == 2
+
+
+@pytest.mark.parametrize("wanted", [None, "grpc.health.v1.Health/Check"])
+async def test_the_health_check_needs_no_reflection(wanted: str | None) -> None:
+    async with serving(healthy=health_of(1)) as endpoint:
+        found = await load_method([endpoint], wanted, timeout_s=5)
+    assert (found.protocol, found.method.path) == ("builtin", "/grpc.health.v1.Health/Check")
+
+
+async def test_a_streaming_method_is_refused_with_the_ones_that_can_be_called() -> None:
+    async with serving(reflecting(ECHO, V1)) as endpoint:
+        with pytest.raises(CannotCall) as raised:
+            await load_method([endpoint], "Echo/Chat", timeout_s=5)
+    assert str(raised.value) == "test.Echo/Chat is bidirectional streaming; hammer sends unary calls only"
+    assert raised.value.hint == "unary methods: test.Echo/Say"
+    assert raised.value.exit_code == 5
+
+
+async def test_an_unknown_method_is_answered_with_the_nearest() -> None:
+    async with serving(reflecting(ECHO, V1)) as endpoint:
+        with pytest.raises(NotFound) as raised:
+            await load_method([endpoint], "Echo/Sya", timeout_s=5)
+    assert str(raised.value) == 'no method "Echo/Sya"'
+    assert raised.value.hint == "did you mean test.Echo/Say?"
+    assert raised.value.exit_code == 4
+
+
+async def test_no_backend_at_all_is_not_found() -> None:
+    with pytest.raises(NotFound, match='"echo" has no backend to ask for its methods'):
+        await load_method([], "Say", timeout_s=5, service="echo")

@@ -1,0 +1,114 @@
+"""Backends that cannot be asked: each is said with its own reason, and none keeps the others from being asked."""
+
+from __future__ import annotations
+
+from contextlib import AsyncExitStack, ExitStack
+
+import pytest
+
+from lbctl.errors import CannotCall
+from lbctl.model import Endpoint
+from lbctl.rpc.reflection import load_method
+from tests.rpc.servers import (
+    V1,
+    V1ALPHA,
+    Reflection,
+    answering,
+    black_hole,
+    echo_files,
+    hanging,
+    reflecting,
+    refused_port,
+    serving,
+)
+
+ECHO = Reflection(echo_files(), ["test.Echo"])
+RAW_HINT = (
+    "turn reflection on in the server, or give the full method and raw bytes: "
+    "lbctl hammer echo pkg.Service/Method --binary-file FILE"
+)
+
+
+async def refusal(*endpoints: Endpoint, timeout_s: float = 5) -> CannotCall:
+    with pytest.raises(CannotCall) as raised:
+        await load_method(endpoints, "Say", timeout_s=timeout_s, service="echo")
+    assert raised.value.exit_code == 5
+    return raised.value
+
+
+async def test_a_server_without_reflection_is_said_with_what_to_do() -> None:
+    async with serving() as endpoint:
+        error = await refusal(endpoint)
+    assert str(error) == (
+        f'the only backend of "echo" does not answer gRPC server reflection: {endpoint} answered UNIMPLEMENTED'
+    )
+    assert error.hint == RAW_HINT
+
+
+async def test_a_refused_port_is_said() -> None:
+    with refused_port() as endpoint:
+        error = await refusal(endpoint)
+    assert str(error) == (
+        f'the only backend of "echo" cannot be asked for its methods: {endpoint} refused the connection'
+    )
+    assert error.hint == "is it running? lbctl ls echo shows what is registered"
+
+
+async def test_a_tls_server_is_said() -> None:
+    async with serving(reflecting(ECHO, V1), tls=True) as endpoint:
+        error = await refusal(endpoint)
+    assert str(error).endswith(f"{endpoint} speaks TLS, and lbctl sends plaintext")
+    assert error.hint == "lbctl calls plaintext backends only"
+
+
+async def test_an_http1_server_is_said() -> None:
+    async with answering(b"HTTP/1.1 400 Bad Request\r\ncontent-length: 0\r\n\r\n") as endpoint:
+        error = await refusal(endpoint)
+    assert str(error).endswith(f"{endpoint} speaks HTTP/1.1, not HTTP/2")
+    assert error.hint == "is this the port of the gRPC server?"
+
+
+async def test_a_silent_port_is_said_when_time_is_up() -> None:
+    with black_hole() as endpoint:
+        error = await refusal(endpoint, timeout_s=0.05)
+    assert str(error).endswith(f"{endpoint} did not answer within 0.05s")
+
+
+async def test_reflection_that_hangs_is_said_when_time_is_up() -> None:
+    async with serving([hanging(V1)]) as endpoint:
+        error = await refusal(endpoint, timeout_s=0.2)
+    assert str(error).endswith(f"{endpoint} did not answer within 0.2s")
+
+
+async def test_every_backend_is_said_in_order_with_its_own_reason() -> None:
+    async with serving() as bare, answering(b"") as closing:
+        with refused_port() as refused:
+            error = await refusal(refused, bare, closing)
+    assert str(error) == (
+        'none of the 3 backends of "echo" answers gRPC server reflection: '
+        f"{refused} refused the connection; {bare} answered UNIMPLEMENTED; "
+        f"{closing} closed the connection without an answer"
+    )
+    assert error.hint == RAW_HINT
+
+
+async def test_of_many_backends_a_few_are_tried() -> None:
+    with ExitStack() as stack:
+        error = await refusal(*(stack.enter_context(refused_port()) for _ in range(7)))
+    assert str(error).startswith('none of the 5 backends tried (of 7) of "echo" can be asked for its methods: ')
+
+
+async def test_an_address_under_two_keys_is_asked_once() -> None:
+    with refused_port() as refused:
+        error = await refusal(refused, refused)
+    assert str(error).startswith('the only backend of "echo" cannot')
+
+
+async def test_backends_after_a_bad_one_are_asked() -> None:
+    async with AsyncExitStack() as stack:
+        refused = stack.enter_context(refused_port())
+        silent = stack.enter_context(black_hole())
+        bare = await stack.enter_async_context(serving())
+        good = await stack.enter_async_context(serving(reflecting(ECHO, V1ALPHA)))
+        found = await load_method([refused, bare, silent, good], "Say", timeout_s=5)
+    assert (found.backend, found.protocol) == (good, "v1alpha")
