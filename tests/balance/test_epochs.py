@@ -1,0 +1,171 @@
+from __future__ import annotations
+
+import math
+import tracemalloc
+from random import Random
+
+import pytest
+
+from lbctl.balance.epochs import Ledger
+from lbctl.balance.policies import POLICIES
+from lbctl.stats.fairness import judge
+from lbctl.stats.report import Balance
+from tests.balance.fleet import Service
+
+
+def verdict(service: Service) -> Balance:
+    return judge(service.balancer.evidence())
+
+
+def test_expected_picks_follow_membership_and_weights() -> None:
+    service = Service("weighted_random", A=5, B=1, C=1)
+    a = service.peer("A")
+    service.run(70)
+    service.set(B=1, C=1)
+    service.run(20)
+    service.set(A=1, B=1, C=1)
+    service.run(30)
+    expected = service.balancer.expectations()
+    assert [round(expected[service.peer(key)], 9) for key in "ABC"] == [60, 30, 30]
+    assert math.isclose(service.balancer.expected(a), 60)
+
+
+def test_expected_picks_of_all_backends_sum_up_to_all_picks() -> None:
+    service = Service("smooth_wrr", A=3, B=2)
+    rng = Random(4)
+    for _ in range(50):
+        service.set(**{key: rng.randint(0, 9) for key in rng.sample("ABCDEF", 4)})
+        if service.balancer.picker is not None:
+            service.run(rng.randint(0, 30))
+    everyone = [*service.balancer.peers.values(), *service.balancer.departed.values()]
+    assert math.isclose(sum(service.balancer.expectations().values()), sum(peer.picks for peer in everyone))
+
+
+def test_nothing_is_expected_before_the_first_pick() -> None:
+    service = Service("random", A=1, B=1)
+    assert set(service.balancer.expectations().values()) == {0.0}
+    assert verdict(service).verdict == "too_few"
+    assert judge(Service("random").balancer.evidence()).verdict == "too_few"
+
+
+@pytest.mark.parametrize("name", POLICIES)
+def test_a_run_that_loses_and_gains_backends_is_balanced(name: str) -> None:
+    service = Service(name, seed=3, A=5, B=1, C=1)
+    service.run(3000)
+    service.set(A=5, C=1)  # B died
+    service.run(3000)
+    service.set(A=5, C=1, D=4)
+    service.run(3000)
+    found = verdict(service)
+    assert found.verdict == "balanced", found
+    assert found.expectation == POLICIES[name].expectation
+    assert found.max_delta is not None
+    assert found.max_delta < 0.03
+    assert (found.p_value is not None) == (name in ("random", "weighted_random"))
+
+
+@pytest.mark.parametrize("name", POLICIES)
+def test_a_switch_of_policy_is_judged_by_what_held_at_the_time(name: str) -> None:
+    service = Service(name, A=5, B=1, C=1)
+    service.run(2000)
+    service.balancer.switch(POLICIES["smooth_wrr"])
+    service.run(2000)
+    assert verdict(service).verdict == "balanced"
+    assert verdict(service).expectation == "sequence"
+
+
+@pytest.mark.parametrize("name", POLICIES)
+def test_picks_that_do_not_follow_the_policy_are_skewed(name: str) -> None:
+    service = Service(name, A=5, B=1, C=1)
+    service.run(500)
+    service.peer("C").picks += 200
+    found = verdict(service)
+    assert found.verdict == "skewed"
+    assert found.worst == service.peer("C").instance.address
+    assert found.worst in found.note
+
+
+@pytest.mark.parametrize("name", POLICIES)
+def test_a_single_pick_of_a_peer_that_must_not_be_picked_is_skewed(name: str) -> None:
+    service = Service(name, A=5, B=1, C=1)
+    service.balancer.drain(service.peer("B"), drained=True)
+    service.run(500)
+    assert verdict(service).verdict == "balanced"
+    service.peer("B").picks += 1
+    assert verdict(service).verdict == "skewed"
+    service.balancer.drain(service.peer("B"), drained=False)
+    service.run(500)
+    assert verdict(service).verdict == "skewed"  # also when that epoch is over
+
+
+def test_a_smooth_wrr_that_forgets_its_credit_at_every_rebuild_is_skewed() -> None:
+    service = Service("smooth_wrr", A=5, B=1, C=1, D=1)
+    for turn in range(300):
+        service.balancer.mark(service.peer("D"), ready=turn % 2 == 0)
+        service.run(2)
+        if turn == 150:
+            assert verdict(service).verdict == "balanced"
+    assert verdict(service).verdict == "balanced"
+    forgetful = Service("smooth_wrr", A=5, B=1, C=1, D=1)
+    for turn in range(300):
+        forgetful.balancer.mark(forgetful.peer("D"), ready=turn % 2 == 0)
+        assert forgetful.balancer.picker is not None  # the old picker is gone, the new one not used yet
+        for _ in range(2):
+            forgetful.peer("A").picks += 1  # from zero credit the first two picks are the heaviest's
+    assert verdict(forgetful).verdict == "skewed"
+
+
+def test_short_epochs_of_chance_are_judged_together() -> None:
+    service = Service("random", A=1, B=1, C=1)
+    for turn in range(400):
+        service.balancer.mark(service.peer("C"), ready=turn % 2 == 0)
+        service.run(4)
+    found = verdict(service)
+    assert (found.verdict, found.dof) == ("balanced", 2)
+    for turn in range(400):
+        service.balancer.mark(service.peer("C"), ready=turn % 2 == 0)
+        assert service.balancer.picker is not None
+        service.peer("A").picks += 1
+    assert verdict(service).verdict == "skewed"
+
+
+def test_the_open_epoch_is_judged_without_being_closed() -> None:
+    service = Service("weighted_random", A=5, B=1, C=1)
+    service.run(1000)
+    first, second = verdict(service), verdict(service)
+    assert first == second
+    assert service.balancer.epochs == 0
+    service.run(1000)
+    assert verdict(service) != first
+
+
+def test_memory_does_not_grow_with_the_number_of_epochs() -> None:
+    service = Service("round_robin", A=1, B=1, C=1)
+    flapping = service.peer("C")
+
+    def flap(times: int) -> None:
+        for _ in range(times):
+            service.balancer.mark(flapping, ready=not flapping.ready)
+            service.run(1)
+
+    flap(200)
+    tracemalloc.start()
+    try:
+        flap(1000)
+        before = tracemalloc.get_traced_memory()[0]
+        flap(3000)
+        grown = tracemalloc.get_traced_memory()[0] - before
+    finally:
+        tracemalloc.stop()
+    assert service.balancer.epochs >= 4000
+    assert grown < 2000  # nothing per epoch: 3,000 more would be 24 kB in pointers alone
+    assert verdict(service).verdict == "balanced"
+
+
+def test_a_ledger_without_an_epoch_counts_picks_as_astray() -> None:
+    service = Service("random", A=1)
+    ledger = Ledger()
+    service.peer("A").picks += 2
+    ledger.close([service.peer("A")])
+    evidence = ledger.evidence(POLICIES["random"].expectation, [service.peer("A")])
+    assert (evidence.strays, evidence.drawn) == (2, 0)

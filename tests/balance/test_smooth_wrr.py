@@ -1,0 +1,182 @@
+from __future__ import annotations
+
+import math
+from collections import Counter
+from random import Random
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from lbctl.balance.policies.smooth_wrr import REPLAY, SmoothWrr
+from lbctl.balance.smooth import Smooth, furthest, settled
+from tests.balance.fleet import VECTORS, Service, built, drawn, fleet, instance, letters
+
+Weights = st.lists(st.integers(1, 40), min_size=1, max_size=8)
+
+
+def brute_force(weights: list[int], picks: int, current: list[int] | None = None) -> list[int]:
+    """Follow the rule as it is written, one peer at a time."""
+    current = list(current or [0] * len(weights))
+    taken = []
+    for _ in range(picks):
+        best = 0
+        for index, weight in enumerate(weights):
+            current[index] += weight
+            if current[index] > current[best]:
+                best = index
+        current[best] -= sum(weights)
+        taken.append(best)
+    return taken
+
+
+@pytest.mark.parametrize("name", ["swrr_5_1_1", "swrr_1_2_3", "swrr_20_5_5_5_1_1_1", "swrr_1_1_1_1"])
+def test_the_order_is_as_published(name: str) -> None:
+    vector = VECTORS[name]
+    order = letters(drawn(built("smooth_wrr", fleet(vector["given"]["weights"])), vector["given"]["picks"]))
+    assert order == vector["expect"]["sequence"]
+
+
+def test_current_weights_are_as_published_after_every_pick() -> None:
+    trace = VECTORS["swrr_5_1_1_state"]["expect"]["pick_then_current_weights"]
+    for picks, (_, current) in enumerate(trace, start=1):
+        peers = fleet([5, 1, 1])
+        picker = built("smooth_wrr", peers)
+        drawn(picker, picks)
+        picker.retire()
+        assert [round(peer.credit * 7, 9) for peer in peers] == current
+
+
+@given(Weights)
+def test_the_order_is_that_of_the_rule(weights: list[int]) -> None:
+    peers = fleet(weights)
+    count = min(2 * sum(weights) + 3, 400)
+    assert drawn(built("smooth_wrr", peers), count) == [peers[index] for index in brute_force(weights, count)]
+
+
+def test_the_order_is_that_of_the_rule_when_the_cycle_is_too_long_to_replay() -> None:
+    weights = [40_000, 30_011, 30_011, 7, 1]
+    assert sum(weights) > REPLAY
+    peers = fleet(weights)
+    assert drawn(built("smooth_wrr", peers), 5000) == [peers[index] for index in brute_force(weights, 5000)]
+
+
+@given(Weights, st.integers(0, 300))
+def test_credit_is_what_each_peer_is_owed_and_sums_to_zero(weights: list[int], picks: int) -> None:
+    peers = fleet(weights)
+    picker = built("smooth_wrr", peers)
+    counts = Counter(drawn(picker, picks))
+    picker.retire()
+    total = sum(weights)
+    for peer, weight in zip(peers, weights, strict=True):
+        assert math.isclose(peer.credit * total, picks * weight - counts[peer] * total, abs_tol=1e-6)
+    assert abs(sum(peer.credit for peer in peers)) < 1e-9
+
+
+@given(Weights)
+def test_the_period_is_the_sum_of_weights_without_their_common_divisor(weights: list[int]) -> None:
+    peers = fleet(weights)
+    period = sum(weights) // math.gcd(*weights)
+    order = drawn(built("smooth_wrr", peers), 2 * period)
+    assert order[:period] == order[period:]
+    counts = Counter(order[:period])
+    assert [counts[peer] for peer in peers] == [weight // math.gcd(*weights) for weight in weights]
+
+
+@given(Weights, st.lists(st.integers(0, 40), max_size=12))
+def test_rebuilding_the_picker_at_any_moments_leaves_the_order_as_it_is(weights: list[int], lives: list[int]) -> None:
+    peers = fleet(weights)
+    pieced = []
+    for life in lives:
+        picker = SmoothWrr(peers, Random(1))
+        pieced += drawn(picker, life)
+        picker.retire()
+    assert pieced == [peers[index] for index in brute_force(weights, sum(lives))]
+
+
+@pytest.mark.parametrize(("every", "biased"), [(1, (7000, 0, 0)), (2, (7000, 0, 0)), (3, (4667, 2333, 0))])
+def test_frequent_rebuilds_do_not_favour_the_heaviest(every: int, biased: tuple[int, ...]) -> None:
+    peers = fleet([5, 1, 1])
+    counts: Counter[str] = Counter()
+    for _ in range(0, 7000, every):
+        picker = built("smooth_wrr", peers)
+        counts.update(letters(drawn(picker, every)))
+        picker.retire()
+    assert all(abs(counts[key] - share) <= 2 for key, share in {"A": 5000, "B": 1000, "C": 1000}.items())
+    assert (counts["A"], counts["B"], counts["C"]) != biased
+
+
+def test_a_peer_that_leaves_causes_no_burst() -> None:
+    vector = VECTORS["swrr_kratos_remove_burst"]
+    service = Service("smooth_wrr", A=5, B=1, C=1)
+    assert service.run(3) == vector["expect"]["first3"]
+    service.set(B=1, C=1)
+    after = service.run(10)
+    assert after == "CBCBCBCBCB"
+    assert after != vector["expect"]["then"]
+
+
+def test_a_peer_that_joins_starts_at_zero_and_the_others_go_on() -> None:
+    vector = VECTORS["swrr_keep_state_add"]
+    service = Service("smooth_wrr", A=5, B=1, C=1)
+    assert service.run(3) == vector["given"]["after"]
+    service.set(A=5, B=1, C=1, D=1)
+    assert service.run(16) == vector["expect"]["sequence"]
+
+
+def test_a_weight_change_keeps_what_is_owed_and_causes_no_burst() -> None:
+    service = Service("smooth_wrr", A=100, B=1, C=1)
+    service.run(51)  # B is owed half a call: 50 current weight, which at a sum of 3 would be 17 calls in a row
+    service.set(A=1, B=1, C=1)
+    after = service.run(30)
+    assert all(9 <= count <= 11 for count in Counter(after).values())
+    assert "BBB" not in after
+    assert "AAA" not in after
+
+
+def test_the_same_list_again_changes_nothing() -> None:
+    service = Service("smooth_wrr", A=5, B=1, C=1)
+    order = service.run(2)
+    for _ in range(5):
+        service.set(A=5, B=1, C=1)
+        order += service.run(1)
+    assert order == "AABACAA"
+
+
+def test_a_peer_that_flaps_gets_its_share_of_the_picks_it_was_there_for() -> None:
+    service = Service("smooth_wrr", A=5, B=1, C=1, D=1)
+    for turn in range(2000):
+        service.balancer.mark(service.peer("D"), ready=turn % 2 == 0)
+        service.run(3)
+    expected = service.balancer.expectations()
+    assert all(abs(peer.picks - expected[peer]) < 3 for peer in service.balancer.peers.values())
+    assert service.peer("D").picks > 370  # 3000 picks with D there, an eighth of them its own
+
+
+def test_two_registrations_of_one_address_are_two_peers() -> None:
+    service = Service("smooth_wrr")
+    change = service.balancer.update([instance("a1", 5, port=9), instance("a2", 1, port=9), instance("b", 1, port=8)])
+    for peer in change.added:
+        service.balancer.mark(peer, ready=True)
+    service.run(7)
+    assert [peer.picks for peer in change.added] == [5, 1, 1]
+
+
+@given(Weights, st.data())
+def test_no_count_strays_further_than_the_bound_from_any_opening(weights: list[int], data: st.DataObject) -> None:
+    divisor = math.gcd(*weights)
+    weights = [weight // divisor for weight in weights]
+    size, total = len(weights), sum(weights)
+    owed = data.draw(st.lists(st.floats(-2, 2), min_size=size, max_size=size))
+    opening = settled(owed, weights)
+    bound = furthest(opening)
+    counts = [0] * size
+    for picks, index in enumerate(Smooth(weights, opening).take(min(3 * total, 200)), start=1):
+        counts[index] += 1
+        worst = max(abs(picks * weight / total - count) for weight, count in zip(weights, counts, strict=True))
+        assert worst <= bound + 1e-4
+
+
+def test_the_bound_from_zero_is_the_published_one() -> None:
+    assert furthest([0.0] * 3) == 1.0
+    assert math.isclose(furthest([0.0] * 6), 1 / 2 + 1 / 3 + 1 / 4 + 1 / 5 + 1 / 6)
