@@ -78,7 +78,7 @@ def ls(
     """List services, or the instances of one service."""
     from lbctl.cli.registry import etcd_config
     from lbctl.cli.screens import caps_of
-    from lbctl.commands.ls import Ls, Moment
+    from lbctl.commands.ls import Ls
 
     _refuse_contradictions(service, sort, watch=watch, output=settings.output)
     caps = caps_of(settings)

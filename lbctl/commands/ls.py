@@ -10,7 +10,7 @@ from typing import NamedTuple
 
 from lbctl.discovery.catalog import Catalog
 from lbctl.discovery.changes import Change, diff
-from lbctl.discovery.directory import find, normal_prefix, read
+from lbctl.discovery.directory import find, follow, normal_prefix, read
 from lbctl.discovery.listing import Listing, shares
 from lbctl.etcd.client import Etcd, TimeToLive
 from lbctl.etcd.events import Changes, Lost, Resumed, Resync, Snapshot
@@ -102,22 +102,40 @@ class Moment(NamedTuple):
 
 
 async def stream(etcd: Etcd, listing: Listing, request: Ls, show: Callable[[Moment], None]) -> None:
-    """Show every later change of what was listed, for ever; services that appear are included."""
-    root = normal_prefix(request.prefix) or ""
-    only = listing.registry.services[0] if request.service is not None else None
-    catalog, before = Catalog(root), listing.registry
-    async with aclosing(etcd.watch((only.prefix if only else root).encode())) as events:
-        async for event in events:
-            if isinstance(event, Lost):
-                show(Moment(before.revision, notice=f"registry lost: etcd {event.endpoint}: {event.reason}"))
-                continue
-            if isinstance(event, Resumed):
-                show(Moment(event.revision, notice=f"synced again at revision {event.revision}"))
-                continue
-            _apply(catalog, event)
-            after = _chosen(catalog, event.revision, only, request)
+    """Show every later change of what was listed, for ever; without a service, also of services that appear."""
+    if request.service is None:
+        await _stream_all(etcd, listing.registry, request, show)
+        return
+    before = listing.registry
+    async with aclosing(follow(etcd, before.services[0])) as updates:
+        async for update in updates:
+            if update.notice is not None:
+                show(Moment(update.revision, notice=update.notice.text))
+            after = replace(before, services=(update.service,), invalid=update.invalid, revision=update.revision)
+            after = select(after, replace(request, service=None))
             show(_moment(before, after))
             before = after
+
+
+async def _stream_all(etcd: Etcd, before: Registry, request: Ls, show: Callable[[Moment], None]) -> None:
+    root = normal_prefix(request.prefix)
+    catalog = Catalog(root or "", rooted=root is not None)
+    async with aclosing(etcd.watch((root or "").encode())) as events:
+        async for event in events:
+            if isinstance(event, Lost | Resumed):
+                show(Moment(before.revision, notice=_news(event)))
+                continue
+            _apply(catalog, event)
+            services, invalid, foreign = catalog.read()
+            after = select(Registry(event.revision, services, invalid, foreign), request)
+            show(_moment(before, after))
+            before = after
+
+
+def _news(event: Lost | Resumed) -> str:
+    if isinstance(event, Lost):
+        return f"etcd {event.endpoint}: {event.reason}; what was printed may be old"
+    return f"etcd {event.endpoint} is back, synced at revision {event.revision}"
 
 
 def _apply(catalog: Catalog, event: Snapshot | Changes | Resync) -> None:
@@ -130,13 +148,6 @@ def _apply(catalog: Catalog, event: Snapshot | Changes | Resync) -> None:
             catalog.remove(change.key)
         else:
             catalog.put(change.entry)
-
-
-def _chosen(catalog: Catalog, revision: int, only: Service | None, request: Ls) -> Registry:
-    services, invalid, foreign = catalog.read()
-    if only is not None:
-        services = tuple(each for each in services if (each.prefix, each.layout) == (only.prefix, only.layout))
-    return select(Registry(revision, services, invalid, foreign), replace(request, service=None))
 
 
 def _moment(before: Registry, after: Registry) -> Moment:

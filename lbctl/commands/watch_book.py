@@ -26,6 +26,7 @@ class Told(NamedTuple):
     """One thing worth telling: the event, etcd's revision then, and the instance it is about, if any."""
 
     event: Event
+    service: str
     revision: int
     instance: Instance | None = None
 
@@ -156,7 +157,7 @@ class Book:
         self._known[instance.identity] = _Known(instance, joined)
         text = f"weight {instance.effective_weight}, {self._lease_text(instance.lease)}"
         text += f" (rev {instance.create_revision})" if self._begun else f", there since rev {instance.create_revision}"
-        return Told(Event(t_s, "joined", instance.address, text, "good"), self.revision, instance)
+        return Told(Event(t_s, "joined", instance.address, text, "good"), self.service, self.revision, instance)
 
     def _leave(self, identity: Identity, t_s: float) -> Told:
         known = self._known.pop(identity)
@@ -168,7 +169,10 @@ class Book:
         if instance.lease and seen is not None and seen.left is None:
             why = "its lease is gone (expired or revoked)"
         return Told(
-            Event(t_s, "left", instance.address, f"{why} (rev {self.revision})", "bad"), self.revision, instance
+            Event(t_s, "left", instance.address, f"{why} (rev {self.revision})", "bad"),
+            self.service,
+            self.revision,
+            instance,
         )
 
     def _update(self, known: _Known, instance: Instance, t_s: float) -> list[Told]:
@@ -179,6 +183,7 @@ class Book:
         return [
             Told(
                 Event(t_s, kind, instance.address, f"{text} (rev {instance.mod_revision})", "change"),
+                self.service,
                 self.revision,
                 instance,
             )
@@ -220,7 +225,7 @@ class Book:
 
     def _tell(self, event: Event, instance: Instance | None = None) -> Told:
         self._events.append(event)
-        return Told(event, self.revision, instance)
+        return Told(event, self.service, self.revision, instance)
 
     @staticmethod
     def _ordered(known: Iterable[_Known]) -> list[_Known]:
@@ -244,8 +249,10 @@ def _differences(before: Instance, after: Instance) -> Iterable[tuple[str, str]]
         yield "weight", f"weight {before.effective_weight} -> {after.effective_weight}"
     if before.status != after.status:
         yield "drain", f"status {before.status or 'up'} -> {after.status or 'up'}"
-    if before.lease != after.lease:
-        yield "log", "registered again under another lease" if after.lease else "now without a lease"
+    if before.create_revision != after.create_revision:
+        yield "log", "registered again"
+    elif bool(before.lease) != bool(after.lease):  # another lease is a mere renewal
+        yield "log", "now under a lease" if after.lease else "now without a lease"
     if before.metadata != after.metadata:
         yield "log", f"metadata changed: {', '.join(_changed_keys(before.metadata, after.metadata))}"
 

@@ -1,0 +1,104 @@
+"""``lbctl watch``: its options; a screen on a terminal, a line per event elsewhere."""
+
+from __future__ import annotations
+
+import sys
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from lbctl.cli.options import with_settings
+from lbctl.cli.settings import Settings
+from lbctl.cli.values import option_parser, parse_positive_duration
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from datetime import datetime
+
+    from lbctl.commands.watch import Tell, Watch
+    from lbctl.commands.watch_book import Told
+    from lbctl.etcd.config import EtcdConfig
+    from lbctl.view.caps import Caps
+
+SUMMARY = "live view of one service in the registry"
+ABOUT = """\
+Follow one service: its keys, weights, leases and health, through restarts of etcd.
+
+On a terminal this is a live table with an event feed; elsewhere, and with -o jsonl, every event is a line on standard
+output. Ctrl-C or q ends it."""
+EXAMPLES = ("lbctl watch echo", "lbctl watch echo --interval 5s", "lbctl watch echo -o jsonl | jq .text")
+
+
+@with_settings(outputs=("text", "jsonl"))
+def watch(
+    service: Annotated[str, typer.Argument(metavar="SERVICE", help="key prefix, or last part of a name")],
+    interval: Annotated[
+        float | None,
+        typer.Option(
+            "--interval",
+            parser=option_parser(parse_positive_duration),
+            metavar="TIME",
+            help="between two health checks (default 1s)",
+            show_default=False,
+        ),
+    ] = None,
+    check: Annotated[
+        bool | None,
+        typer.Option("--check/--no-check", help="ask every instance for its health (default yes)", show_default=False),
+    ] = None,
+    *,
+    settings: Settings,
+) -> int:
+    """Follow one service."""
+    from lbctl.cli.registry import etcd_config
+    from lbctl.cli.screens import caps_of
+    from lbctl.commands.watch import Watch
+
+    wanted = next((each for each in (check, settings.check) if each is not None), True)
+    seconds = settings.check_interval_s if interval is None else interval
+    request = Watch(service, settings.prefix, wanted, seconds, settings.check_timeout_s)
+    live = settings.output == "text" and sys.stdout.isatty()
+    caps = caps_of(settings, "auto" if live else "none")
+    _watch(etcd_config(settings), request, caps, _teller(settings, request, live=caps.screen == "live"))
+    return 0
+
+
+def _watch(config: EtcdConfig, request: Watch, caps: Caps, tell: Tell) -> None:
+    import asyncio
+    from random import Random
+
+    from lbctl.clock import SystemClock
+    from lbctl.commands.watch import Means, run
+    from lbctl.etcd.client import Etcd
+    from lbctl.view.screens import watch_screen
+
+    async def work() -> None:
+        async with Etcd(config) as etcd:
+            await run(Means(etcd, SystemClock(), Random()), request, watch_screen(caps), tell)
+
+    asyncio.run(work())
+
+
+def _teller(settings: Settings, request: Watch, *, live: bool) -> Tell:
+    """What happens to an event: the live view shows it by itself, otherwise it is printed at once."""
+    if live:
+        return lambda told, at: None
+    spell: Callable[[Told, datetime], str] = _json_line if settings.output == "jsonl" else _text_line
+
+    def tell(told: Told, at: datetime) -> None:
+        print(spell(told, at), flush=True)  # noqa: T201
+
+    return tell
+
+
+def _json_line(told: Told, at: datetime) -> str:
+    from lbctl.view.document import watch_document
+    from lbctl.view.output import as_json_line
+
+    return as_json_line(watch_document(told.event, at, told.service, told.revision, told.instance))
+
+
+def _text_line(told: Told, at: datetime) -> str:
+    from lbctl.view.event_line import event_line
+
+    return event_line(told.event, at)

@@ -1,0 +1,219 @@
+"""``lbctl watch``: one service followed for as long as someone looks: its keys, its leases, its health."""
+
+from __future__ import annotations
+
+import asyncio
+import signal
+from collections.abc import Callable, Coroutine, Iterable, Iterator
+from contextlib import aclosing, contextmanager, suppress
+from dataclasses import dataclass
+from datetime import datetime
+from random import Random
+from typing import Any
+
+from lbctl.clock import Clock
+from lbctl.commands.screen import WatchReport, WatchScreen
+from lbctl.commands.watch_book import Book, Told
+from lbctl.discovery.directory import Update, find, follow, read
+from lbctl.errors import RegistryError
+from lbctl.etcd.client import Etcd
+from lbctl.model import Endpoint, Service
+from lbctl.rpc.health import Prober
+
+_TICK_S = 0.25
+_LEASES_PER_TICK = 10  # at most 40 questions a second, however many instances there are
+_LEASES_AT_ONCE = 64  # asked about when they appear or disappear
+_LEASE_WAIT_S = 0.5
+_SPREAD = 0.25  # leases are asked about every ttl/4, and up to this much later
+
+Tell = Callable[[Told, datetime], None]
+
+
+@dataclass(frozen=True, slots=True)
+class Watch:
+    """What to follow; ``check`` asks every instance for its health every ``interval_s``."""
+
+    service: str
+    prefix: str | None = None
+    check: bool = True
+    interval_s: float = 1.0
+    timeout_s: float = 1.0
+
+
+@dataclass(frozen=True, slots=True)
+class Means:
+    """What a watch needs of the world."""
+
+    etcd: Etcd
+    clock: Clock
+    rng: Random
+
+
+async def run(means: Means, request: Watch, screen: WatchScreen, tell: Tell) -> None:
+    """Follow the service until it is stopped, by its screen or by SIGINT or SIGTERM; every event is told at once.
+
+    Raises NotFound for a service that is not there, RegistryError where etcd does not answer at the beginning; later
+    outages are events.
+    """
+    service = find(await read(means.etcd, request.prefix), request.service)
+    watch = ServiceWatch(means, request, service, tell)
+    with _stopped_by_signals(watch.stop):
+        async with screen.showing(watch.report, watch):
+            await watch.run()
+
+
+class ServiceWatch:
+    """One watch: the book it keeps, and the three loops that fill it. It is its own controls."""
+
+    def __init__(self, means: Means, request: Watch, service: Service, tell: Tell) -> None:
+        self._etcd = means.etcd
+        self._clock = means.clock
+        self._rng = means.rng
+        self._request = request
+        self._service = service
+        self._tell = tell
+        self._start_ns = means.clock.now_ns()
+        self._book = Book(service.name, service.prefix, means.clock.wall().astimezone())
+        self._stopping = asyncio.Event()
+        self._check_now = asyncio.Event()
+        self._begun = asyncio.Event()
+        self._synced = True
+
+    def stop(self) -> None:
+        """End the watch."""
+        self._stopping.set()
+
+    def check(self) -> None:
+        """Probe every instance's health now."""
+        self._check_now.set()
+
+    def log(self, text: str) -> None:
+        """Note one line that something in the process wrote to standard error."""
+        self._say([self._book.log(text, self._now())])
+
+    def report(self) -> WatchReport:
+        """Return everything as it is now."""
+        return self._book.report(self._now())
+
+    async def run(self) -> None:
+        """Watch until ``stop`` is called or something no patience mends happens."""
+        loops: list[Coroutine[Any, Any, None]] = [self._follow(), self._ask_leases(), self._check_health()]
+        tasks = [asyncio.create_task(loop) for loop in [self._until_stopped(), *loops]]
+        try:
+            done, _ = await asyncio.wait(tasks, return_when=asyncio.FIRST_COMPLETED)
+            for task in done:
+                task.result()
+        finally:
+            for task in tasks:
+                task.cancel()
+            await asyncio.gather(*tasks, return_exceptions=True)
+
+    async def _until_stopped(self) -> None:
+        await self._stopping.wait()
+
+    def _now(self) -> float:
+        return (self._clock.now_ns() - self._start_ns) / 1e9
+
+    def _say(self, told: Iterable[Told]) -> None:
+        at = self._clock.wall()
+        for each in told:
+            self._tell(each, at)
+
+    async def _follow(self) -> None:
+        async with aclosing(follow(self._etcd, self._service)) as updates:
+            async for update in updates:
+                self._say(self._notice(update))
+                if update.synced and (update.notice is None or update.notice.kind == "resync"):
+                    await self._learn_leases(_leases_concerned(update, everything=not self._begun.is_set()))
+                    self._say(self._book.take(update.service, update.revision, len(update.invalid), self._now()))
+                    self._begun.set()
+
+    def _notice(self, update: Update) -> Iterator[Told]:
+        self._synced = update.synced
+        if update.notice is None:
+            return
+        if update.notice.kind == "lost":
+            yield self._book.lost(update.notice.text, self._now())
+        else:
+            how = f": {update.notice.text}" if update.notice.kind == "resync" else ""
+            yield self._book.resumed(update.revision, self._now(), how)
+
+    async def _learn_leases(self, leases: set[int]) -> None:
+        """Ask about leases that matter for what is told next, but let nobody wait for the answers."""
+        wanted = sorted(leases)[:_LEASES_AT_ONCE]
+        if not wanted:
+            return
+        with suppress(TimeoutError):
+            async with asyncio.timeout(_LEASE_WAIT_S):
+                await asyncio.gather(*map(self._ask_lease, wanted))
+
+    async def _ask_lease(self, lease: int) -> None:
+        with suppress(RegistryError):
+            self._book.saw_lease(lease, await self._etcd.time_to_live(lease), self._now())
+
+    async def _ask_leases(self) -> None:
+        while True:
+            await asyncio.sleep(_TICK_S)
+            if self._synced:
+                await asyncio.gather(*map(self._ask_lease, self._due_leases()))
+
+    def _due_leases(self) -> list[int]:
+        """Choose the leases not asked about for a quarter of their time, the longest waiting first."""
+        now = self._now()
+        waiting: list[tuple[float, int]] = []
+        for lease in {each.lease for each in self._book.instances if each.lease}:
+            age, granted = self._book.lease_age(lease, now), self._book.granted(lease)
+            due_s = (granted or 4.0) / 4 * (1 + _SPREAD * self._rng.random())
+            if age is None or age >= due_s:
+                waiting.append((float("inf") if age is None else age, lease))
+        return [lease for _, lease in sorted(waiting, reverse=True)[:_LEASES_PER_TICK]]
+
+    async def _check_health(self) -> None:
+        await self._begun.wait()
+        async with Prober() as prober:
+            while True:
+                if self._request.check or self._check_now.is_set():
+                    self._check_now.clear()
+                    await self._check_round(prober)
+                with suppress(TimeoutError):
+                    async with asyncio.timeout(self._request.interval_s if self._request.check else None):
+                        await self._check_now.wait()
+
+    async def _check_round(self, prober: Prober) -> None:
+        endpoints = {each.endpoint for each in self._book.instances}
+        await prober.keep(endpoints)
+        self._book.checking = True
+        try:
+            await asyncio.gather(*(self._check_one(prober, endpoint) for endpoint in endpoints))
+        finally:
+            self._book.checking = False
+
+    async def _check_one(self, prober: Prober, endpoint: Endpoint) -> None:
+        health = await prober.check(endpoint, timeout_s=self._request.timeout_s)
+        for instance in self._book.instances:
+            if instance.endpoint == endpoint:
+                told = self._book.checked(instance.identity, health, self._now())
+                self._say([told] if told else [])
+
+
+def _leases_concerned(update: Update, *, everything: bool) -> set[int]:
+    concerned = update.service.instances if everything else ()
+    changed = [each for change in update.changes for each in (change.before, change.after) if each is not None]
+    return {each.lease for each in (*concerned, *changed) if each.lease}
+
+
+@contextmanager
+def _stopped_by_signals(stop: Callable[[], None]) -> Iterator[None]:
+    """Being interrupted is the normal end of a watch."""
+    loop = asyncio.get_running_loop()
+    numbers = [number for number in (signal.SIGINT, signal.SIGTERM) if signal.getsignal(number) != signal.SIG_IGN]
+    heard = []
+    for number in numbers:
+        with suppress(NotImplementedError, RuntimeError, ValueError):  # Windows, or not in the main thread
+            loop.add_signal_handler(number, stop)
+            heard.append(number)
+    try:
+        yield
+    finally:
+        for number in heard:
+            loop.remove_signal_handler(number)
