@@ -100,6 +100,8 @@ class Histogram:
         """
         if not self.total:
             raise ValueError("no durations recorded")
+        if not all(0 < low <= high <= 1 for low, high in pairwise((*qs[:1], *qs))):
+            raise ValueError("quantiles must rise from above 0 to 1")
         found: list[float] = []
         ranks = [max(1, ceil(q * self.total)) for q in qs]
         seen = 0
