@@ -55,7 +55,7 @@ def test_the_order_is_that_of_the_rule(weights: list[int]) -> None:
 
 
 def test_the_order_is_that_of_the_rule_when_the_cycle_is_too_long_to_replay() -> None:
-    weights = [40_000, 30_011, 30_011, 7, 1]
+    weights = [140_000, 110_011, 110_011, 7, 1]
     assert sum(weights) > REPLAY
     peers = fleet(weights)
     assert drawn(built("smooth_wrr", peers), 5000) == [peers[index] for index in brute_force(weights, 5000)]

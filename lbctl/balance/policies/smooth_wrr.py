@@ -33,7 +33,7 @@ from lbctl.balance.peer import Peer
 from lbctl.balance.policies.base import Call, Expectation, Policy, weights_of
 from lbctl.balance.smooth import Smooth, furthest, settled
 
-REPLAY = 1 << 16  # a cycle of at most so many picks is computed once and then replayed
+REPLAY = 1 << 18  # a cycle of at most so many picks is computed once and then replayed
 _FIRST, _LARGEST = 32, 4096  # picks computed at a time: few for a picker that may soon be replaced
 
 
