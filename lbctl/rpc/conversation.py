@@ -1,10 +1,9 @@
-"""One server reflection stream: questions in, descriptor files out, v1 first and v1alpha where that is missing."""
+"""Server reflection with one backend: questions in, descriptor files out, v1 first, v1alpha where that is missing."""
 
 from __future__ import annotations
 
-import asyncio
 from contextlib import asynccontextmanager
-from typing import TYPE_CHECKING, Any, Final, Literal
+from typing import TYPE_CHECKING, Any, Final, Literal, NamedTuple
 
 from google.protobuf.descriptor_pb2 import FileDescriptorProto
 from google.protobuf.message import DecodeError
@@ -29,48 +28,71 @@ PATHS: Final[dict[Protocol, str]] = {
 }
 # What servers and proxies answer for a version they do not know; gRPC makes UNIMPLEMENTED of HTTP 404.
 UNKNOWN_VERSION: Final = frozenset({"UNIMPLEMENTED", "UNAVAILABLE", "UNKNOWN", "INTERNAL"})
+# What grpcio says of a response that ends without a gRPC status, such as a web server's page.
+NO_STATUS: Final = "Stream removed"
 MAX_FILES: Final = 5000
 MAX_RESCUES: Final = 32
 
 
-class ReflectionFailed(Exception):
-    """A backend ended the reflection stream: its status by name, and its words."""
+class Refusal(NamedTuple):
+    """How a backend declined to reflect: its status by name, and its words."""
 
-    def __init__(self, code: str, details: str) -> None:
-        super().__init__(f"{code}: {details}")
-        self.code = code
-        self.details = details
+    code: str
+    details: str = ""
 
     @property
     def obstacle(self) -> Obstacle:
+        """Whatever the status: the backend is there, and does not reflect."""
         if self.code == "UNIMPLEMENTED":
             return Obstacle(Kind.UNIMPLEMENTED, "answered UNIMPLEMENTED")
+        if self.details.startswith(NO_STATUS):
+            return Obstacle(Kind.UNIMPLEMENTED, "answered with something that is not gRPC")
         text = f"{self.code}: {printable(self.details)}" if self.details else self.code
-        return Obstacle(Kind.ERROR, f"answered {text}")
+        return Obstacle(Kind.UNIMPLEMENTED, f"answered {text}")
+
+
+class ReflectionFailed(Exception):
+    """A question was refused."""
+
+    def __init__(self, code: str, details: str = "") -> None:
+        super().__init__(f"{code}: {details}")
+        self.refusal = Refusal(code, details)
 
 
 class Conversation:
-    """An open reflection stream with the files it has delivered; questions are asked one at a time."""
+    """Questions to one backend in one version, and the files its answers brought.
 
-    def __init__(
-        self, call: grpc.aio.StreamStreamCall[ServerReflectionRequest, ServerReflectionResponse], protocol: Protocol
-    ) -> None:
-        self._call = call
+    Every question is a stream of its own that ends with it: a server that refuses the stream while a question is
+    being written would otherwise be reported as a broken write.
+    """
+
+    def __init__(self, channel: grpc.aio.Channel, protocol: Protocol) -> None:
+        self._open: Any = channel.unary_stream(
+            PATHS[protocol],
+            request_serializer=ServerReflectionRequest.SerializeToString,
+            response_deserializer=ServerReflectionResponse.FromString,
+        )
+        self._calls: list[Any] = []
         self.protocol = protocol
         self.listing: list[str] = []
         self.files: dict[str, FileDescriptorProto] = {}
 
     def end(self) -> None:
-        """Let the stream go; the files stay."""
-        self._call.cancel()
+        """Cancel what a server has not ended by itself; only now, since many resets in a row look like an attack."""
+        for call in self._calls:
+            call.cancel()
 
-    async def list_services(self) -> None:
-        """Ask what the backend offers."""
-        reply = await self._ask(ServerReflectionRequest(list_services=""))
+    async def begin(self) -> Refusal | None:
+        """Ask what the backend offers; a refusal is returned, since it may only mean the other version."""
+        try:
+            reply = await self._ask(ServerReflectionRequest(list_services=""))
+        except ReflectionFailed as error:
+            return error.refusal
         if reply.HasField("error_response"):
-            error = reply.error_response
-            raise ReflectionFailed(_code_name(error.error_code), error.error_message)
+            error_response = reply.error_response
+            return Refusal(_code_name(error_response.error_code), error_response.error_message)
         self.listing = [service.name for service in reply.list_services_response.service]
+        return None
 
     async def methods(self, service: str) -> dict[str, MethodDescriptorProto]:
         """Fetch what a service declares; nothing where the backend cannot describe it."""
@@ -110,22 +132,16 @@ class Conversation:
 
     async def _ask(self, question: ServerReflectionRequest) -> ServerReflectionResponse:
         grpc_aio = load_grpc().aio
+        call = self._open(question)
+        self._calls.append(call)
         try:
-            await self._call.write(question)
-            reply = await self._call.read()
+            reply = await call.read()
         except grpc_aio.AioRpcError as error:
             raise ReflectionFailed(error.code().name, error.details() or "") from error
-        except asyncio.InvalidStateError as error:  # the stream had ended before the question left
-            raise await self._ended() from error
         if reply is grpc_aio.EOF:
-            raise await self._ended()
+            raise ReflectionFailed("UNAVAILABLE", "the stream ended without an answer")
         assert isinstance(reply, ServerReflectionResponse)
         return reply
-
-    async def _ended(self) -> ReflectionFailed:
-        code = (await self._call.code()).name
-        details = await self._call.details() or ""
-        return ReflectionFailed(*(("UNAVAILABLE", "the stream ended early") if code == "OK" else (code, details)))
 
 
 def _code_name(number: int) -> str:
@@ -135,38 +151,24 @@ def _code_name(number: int) -> str:
 
 @asynccontextmanager
 async def conversation(channel: grpc.aio.Channel) -> AsyncIterator[Conversation]:
-    """Open a reflection stream on a connected channel, with the list of services already read."""
-    talk = await _begin(channel)
+    """Open a conversation on a connected channel, in the version the backend knows, with its services listed."""
+    first = Conversation(channel, "v1")
+    second = Conversation(channel, "v1alpha")
     try:
-        yield talk
+        yield await _listed(first, second)
     finally:
-        talk.end()
+        first.end()
+        second.end()
 
 
-async def _begin(channel: grpc.aio.Channel) -> Conversation:
-    try:
-        return await _try_version(channel, "v1")
-    except ReflectionFailed as error:
-        if error.code not in UNKNOWN_VERSION:
-            raise
-        first = error
-    try:
-        return await _try_version(channel, "v1alpha")
-    except ReflectionFailed as error:
-        # Of two refusals the one that says more.
-        raise (first if error.code == "UNIMPLEMENTED" else error) from None
-
-
-async def _try_version(channel: grpc.aio.Channel, protocol: Protocol) -> Conversation:
-    open_stream: Any = channel.stream_stream(
-        PATHS[protocol],
-        request_serializer=ServerReflectionRequest.SerializeToString,
-        response_deserializer=ServerReflectionResponse.FromString,
-    )
-    talk = Conversation(open_stream(), protocol)
-    try:
-        await talk.list_services()
-    except BaseException:
-        talk.end()
-        raise
-    return talk
+async def _listed(first: Conversation, second: Conversation) -> Conversation:
+    refusal = await first.begin()
+    if refusal is None:
+        return first
+    if refusal.code not in UNKNOWN_VERSION:
+        raise ReflectionFailed(*refusal)
+    other = await second.begin()
+    if other is None:
+        return second
+    # Of two refusals the one that says more.
+    raise ReflectionFailed(*(refusal if other.code == "UNIMPLEMENTED" else other))

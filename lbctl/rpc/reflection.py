@@ -110,7 +110,7 @@ async def _ask(endpoint: Endpoint, spelt: Wanted | None, timeout_s: float) -> Fo
             async with conversation(channel) as talk:
                 return await _find(talk, endpoint, spelt)
     except ReflectionFailed as error:
-        return error.obstacle
+        return error.refusal.obstacle
     except TimeoutError:
         return silent(timeout_s)
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import socket
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterable, Iterator, Mapping, Sequence
-from contextlib import asynccontextmanager, contextmanager
+from contextlib import asynccontextmanager, contextmanager, suppress
 from pathlib import Path
 from typing import Any
 
@@ -163,20 +163,66 @@ def health_of(status: health_pb2.HealthCheckResponse.ServingStatus, service: str
 
 
 @asynccontextmanager
-async def answering(answer: bytes) -> AsyncIterator[Endpoint]:
-    """Run a TCP server that reads once, sends the given bytes and closes."""
+async def listening(
+    talk: Callable[[asyncio.StreamReader, asyncio.StreamWriter], Awaitable[None]],
+) -> AsyncIterator[Endpoint]:
+    """Run a TCP server whose connections are all over when the block is; clients must have hung up by then."""
+    talks: list[asyncio.Task[None]] = []
 
-    async def reply(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-        await reader.read(1024)
-        writer.write(answer)
+    async def whole(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        with suppress(asyncio.IncompleteReadError, ConnectionError):
+            await talk(reader, writer)
         writer.close()
+        with suppress(ConnectionError):
+            await writer.wait_closed()
 
-    server = await asyncio.start_server(reply, "127.0.0.1", 0)
+    def accept(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        talks.append(asyncio.ensure_future(whole(reader, writer)))
+
+    server = await asyncio.start_server(accept, "127.0.0.1", 0)
     try:
         yield Endpoint(*server.sockets[0].getsockname())
     finally:
         server.close()
         await server.wait_closed()
+        await asyncio.wait_for(asyncio.gather(*talks), 5)
+
+
+@asynccontextmanager
+async def answering(answer: bytes) -> AsyncIterator[Endpoint]:
+    """Run a TCP server that reads once, sends the given bytes and closes."""
+
+    async def talk(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        await reader.read(1024)
+        writer.write(answer)
+
+    async with listening(talk) as endpoint:
+        yield endpoint
+
+
+@asynccontextmanager
+async def http2_not_found() -> AsyncIterator[Endpoint]:
+    """Run an HTTP/2 server that answers every request with 404 and a page."""
+
+    async def talk(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        await reader.readexactly(24)
+        writer.write(_frame(4))
+        while True:
+            head = await reader.readexactly(9)
+            await reader.readexactly(int.from_bytes(head[:3], "big"))
+            if head[3] == 4 and not head[4]:
+                writer.write(_frame(4, flags=1))
+            elif head[3] == 1:
+                stream = int.from_bytes(head[5:], "big")
+                writer.write(_frame(1, flags=4, stream=stream, payload=b"\x8d"))  # :status 404, from HPACK's table
+                writer.write(_frame(0, flags=1, stream=stream, payload=b"<p>not found</p>"))
+
+    async with listening(talk) as endpoint:
+        yield endpoint
+
+
+def _frame(kind: int, *, flags: int = 0, stream: int = 0, payload: bytes = b"") -> bytes:
+    return len(payload).to_bytes(3, "big") + bytes([kind, flags]) + stream.to_bytes(4, "big") + payload
 
 
 @contextmanager

@@ -10,7 +10,7 @@ import pytest
 from lbctl.model import Endpoint
 from lbctl.rpc.channel import printable, target
 from lbctl.rpc.probe import CLOSED, HTTP1, NOT_HTTP2, PREFACE, REFUSED, TLS, Kind, probe, unreachable
-from tests.rpc.servers import answering, serving
+from tests.rpc.servers import answering, listening, serving
 
 
 async def test_a_grpc_server_is_nothing_to_complain_of() -> None:
@@ -37,11 +37,9 @@ async def test_a_tls_server_that_hides_it_is_found_by_a_handshake(to_plaintext: 
     async def reply(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         opening = await reader.read(1024)
         writer.write(to_plaintext if opening == PREFACE else b"\x16\x03\x03\x00\x7a\x02\x00\x00\x76")
-        writer.close()
 
-    server = await asyncio.start_server(reply, "127.0.0.1", 0)
-    async with server:
-        assert await probe(Endpoint(*server.sockets[0].getsockname()), 5) == TLS
+    async with listening(reply) as endpoint:
+        assert await probe(endpoint, 5) == TLS
 
 
 @pytest.mark.parametrize("endpoint", [Endpoint("x" * 64 + ".test", 1), Endpoint("127.0.0.1", 99999)])

@@ -17,6 +17,7 @@ from tests.rpc.servers import (
     black_hole,
     echo_files,
     hanging,
+    http2_not_found,
     reflecting,
     refused_port,
     serving,
@@ -42,6 +43,15 @@ async def test_a_server_without_reflection_is_said_with_what_to_do() -> None:
     assert str(error) == (
         f'the only backend of "echo" does not answer gRPC server reflection: {endpoint} answered UNIMPLEMENTED'
     )
+    assert error.hint == RAW_HINT
+
+
+async def test_an_http2_server_that_knows_no_grpc_is_one_without_reflection() -> None:
+    async with http2_not_found() as endpoint:
+        error = await refusal(endpoint)
+    # grpcio is not of one mind: the code that 404 stands for, or what it makes of the page.
+    said = str(error).removeprefix(f'the only backend of "echo" does not answer gRPC server reflection: {endpoint} ')
+    assert said in ("answered UNIMPLEMENTED", "answered with something that is not gRPC")
     assert error.hint == RAW_HINT
 
 
