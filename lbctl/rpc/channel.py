@@ -31,7 +31,8 @@ def load_grpc() -> ModuleType:
     os.environ.setdefault("GLOG_minloglevel", "2")
     import grpc.aio
 
-    return grpc
+    module: ModuleType = grpc  # typed, whether or not stubs for grpc are installed
+    return module
 
 
 def open_channel(endpoint: Endpoint) -> grpc.aio.Channel:
