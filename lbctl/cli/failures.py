@@ -20,8 +20,8 @@ def guarded(call: Callable[[], object]) -> int:
         status = _status(call())
         sys.stdout.flush()
         return status
-    except SystemExit as leaving:
-        return _status(leaving.code)
+    except SystemExit as leaving:  # typer makes one of a closed standard output, with a status of its own
+        return _stdout_closed() if isinstance(leaving.__context__, BrokenPipeError) else _status(leaving.code)
     except KeyboardInterrupt:
         return ExitCode.INTERRUPTED
     except BrokenPipeError:
@@ -144,5 +144,6 @@ def _one_line(text: str) -> str:
 def _stdout_closed() -> int:
     """Whoever read our output is gone: leave silently, and keep the interpreter's last flush from complaining."""
     quiet = os.open(os.devnull, os.O_WRONLY)
-    os.dup2(quiet, sys.stdout.fileno())
+    os.dup2(quiet, 1)
+    os.close(quiet)
     return ExitCode.BROKEN_PIPE

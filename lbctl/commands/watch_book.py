@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from typing import TYPE_CHECKING, NamedTuple
 
 from lbctl.discovery.listing import shares
 from lbctl.discovery.watch_report import WatchReport, WatchRow
-from lbctl.model import Event, Identity, Instance, Service
+from lbctl.model import Event, Identity, Instance, Invalid, Service
 
 if TYPE_CHECKING:
     from lbctl.etcd.client import TimeToLive
@@ -61,7 +61,7 @@ class Book:
         self._gone: list[_Known] = []
         self._leases: dict[int, _LeaseSeen] = {}
         self._events: deque[Event] = deque(maxlen=_EVENTS_KEPT)
-        self._invalid = 0
+        self._invalid: tuple[Invalid, ...] = ()
         self._lost_s: float | None = None
         self._begun = False
 
@@ -84,21 +84,23 @@ class Book:
         """Take note of a lease; None means it does not exist any more."""
         self._leases[lease] = _LeaseSeen(left, t_s)
 
-    def take(self, service: Service, revision: int, invalid: int, t_s: float) -> list[Told]:
+    def take(self, service: Service, revision: int, invalid: Sequence[Invalid], t_s: float) -> list[Told]:
         """Replace what is known by a newer description of the service, and return what changed."""
-        self.revision, self._invalid = revision, invalid
+        self.revision = revision
         fresh = {each.identity: each for each in service.instances}
-        told = [self._leave(identity, t_s) for identity in self._known.keys() - fresh.keys()]
+        told = [self._leave(identity, t_s) for identity in sorted(self._known.keys() - fresh.keys())]
         for identity, instance in fresh.items():
             known = self._known.get(identity)
             if known is None:
                 told.append(self._join(instance, t_s))
             else:
                 told += self._update(known, instance, t_s)
+        told += [self._flaw(each, t_s) for each in invalid if each not in self._invalid]
+        self._invalid = tuple(invalid)
         self._forget_leases()
         first, self._begun = not self._begun, True
         if first:
-            text = f"synced at rev {revision}: {len(fresh)} instances"
+            text = f"synced at rev {revision}: {len(fresh)} {'instance' if len(fresh) == 1 else 'instances'}"
             return [self._tell(Event(t_s, "resync", None, text)), *told]
         return self._remember(told)
 
@@ -148,7 +150,7 @@ class Book:
             rows=tuple(self._row(known, share, t_s) for known in rows),
             events=tuple(self._events),
             stale_s=None if self._lost_s is None else t_s - self._lost_s,
-            invalid=self._invalid,
+            invalid=len(self._invalid),
             checking=self.checking,
         )
 
@@ -157,6 +159,7 @@ class Book:
         self._known[instance.identity] = _Known(instance, joined)
         text = f"weight {instance.effective_weight}, {self._lease_text(instance.lease)}"
         text += f" (rev {instance.create_revision})" if self._begun else f", there since rev {instance.create_revision}"
+        text += "".join(f"; {warning}" for warning in instance.warnings)
         return Told(Event(t_s, "joined", instance.address, text, "good"), self.service, self.revision, instance)
 
     def _leave(self, identity: Identity, t_s: float) -> Told:
@@ -189,6 +192,10 @@ class Book:
             )
             for kind, text in changes
         ]
+
+    def _flaw(self, invalid: Invalid, t_s: float) -> Told:
+        text = f"unusable key {invalid.key}: {invalid.reason} [{invalid.code}]"
+        return Told(Event(t_s, "log", None, text, "bad"), self.service, self.revision)
 
     def _lease_text(self, lease: int) -> str:
         if not lease:
@@ -253,9 +260,14 @@ def _differences(before: Instance, after: Instance) -> Iterable[tuple[str, str]]
         yield "log", "registered again"
     elif bool(before.lease) != bool(after.lease):  # another lease is a mere renewal
         yield "log", "now under a lease" if after.lease else "now without a lease"
-    if before.metadata != after.metadata:
-        yield "log", f"metadata changed: {', '.join(_changed_keys(before.metadata, after.metadata))}"
+    changed = _changed_keys(before.metadata, after.metadata)
+    if changed:
+        yield "log", f"metadata changed: {', '.join(changed)}"
+    for warning in after.warnings:
+        if warning not in before.warnings:
+            yield "log", warning
 
 
 def _changed_keys(before: Mapping[str, object], after: Mapping[str, object]) -> list[str]:
-    return sorted(key for key in before.keys() | after.keys() if before.get(key) != after.get(key))
+    keys = (before.keys() | after.keys()) - {"@warning"}  # warnings are told in full
+    return sorted(key for key in keys if before.get(key) != after.get(key))
