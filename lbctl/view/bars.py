@@ -28,12 +28,17 @@ def progress(fraction: float, width: int, look: Look) -> str:
     return done + (look.paint(style.muted, track * (width - full)) if full < width else "")
 
 
+def thin_bar(fraction: float, width: int, glyphs: Glyphs) -> str:
+    """A thin bar of half-cell resolution, for tables: solid ones in neighbouring rows would melt into one shape."""
+    halves = min(max(int(fraction * width * 2 + 0.5), 0), 2 * width)
+    full, half = divmod(halves, 2)
+    return (glyphs.thin * full + (glyphs.thin_half if half else "")).ljust(width)
+
+
 def share_bar(share: float, expected: float | None, width: int, look: Look, colour: str, tick: str) -> str:
     """A thin bar of half-cell resolution, with a tick where it should end; fractions are of the whole width."""
     style, glyphs = look
-    halves = min(max(int(share * width * 2 + 0.5), 0), 2 * width)
-    full, half = divmod(halves, 2)
-    text = (glyphs.thin * full + (glyphs.thin_half if half else "")).ljust(width)
+    text = thin_bar(share, width, glyphs)
     if expected is None:
         return f"{colour}{text}{style.reset}"
     at = min(int(expected * width + 0.5), width - 1)

@@ -11,7 +11,7 @@ from typing import NamedTuple
 from lbctl.stats.report import BackendRow, Report
 from lbctl.view.bars import shape, share_bar, sparkline
 from lbctl.view.digest import Digest
-from lbctl.view.text import cell_len, count, duration, elide, percent, points
+from lbctl.view.text import cell_len, count, duration, percent, points
 from lbctl.view.theme import Look
 from lbctl.view.ui import Ui
 
@@ -179,7 +179,7 @@ def _note(line: Line, width: int, look: Look) -> str:
         words.append(row.reason)
     if not words and row.joined_s > 0.05:
         words = [f"joined at {row.joined_s:.1f}s"]
-    text = elide(look.show(": ".join(words)), width, look.glyphs.ellipsis)
+    text = look.elide(look.show(": ".join(words)), width)
     return f"{look.style.muted}{text}{' ' * (width - cell_len(text))}{look.style.reset}"
 
 
@@ -210,7 +210,7 @@ _CLASSES: tuple[tuple[int, _Widths], ...] = (
     (126, _Widths(weight=4, bar=10, rps=7, in_flight=4, errors=5, p50=5, p90=5, most=5, spark=16, shape=_TAIL_BUCKETS)),
 )
 _BAR_MOST, _SPARK_MOST = 40, 32
-_NOTE_LEAST = 12
+_NOTE_LEAST, _NOTE_BEST = 12, 32
 
 
 def address_column(report: Report, width: int, look: Look, taken: int, bar_least: int) -> int:
@@ -250,11 +250,11 @@ def _table(widths: _Widths, sums: Totals, look: Look) -> list[Column]:
 
 
 def _stretched(drawn: list[Column], spare: int, widths: _Widths) -> list[Column]:
-    """Give the cells that are left to the bar, then to the sparkline, then to a note on each backend."""
+    """Give the cells that are left to the bar, then to a note on each backend, then to the sparkline."""
     result = list(drawn)
     for index, column in enumerate(drawn):
         most = _BAR_MOST if column.title == "SHARE" else _SPARK_MOST if column.cell is _spark else column.width
-        more = min(spare, most - column.width)
+        more = min(spare - (_NOTE_BEST if column.cell is _spark else 0), most - column.width)
         if more > 0:
             title = f"RPS last {(column.width + more) // 2}s" if column.cell is _spark else column.title
             result[index] = column._replace(width=column.width + more, title=title)

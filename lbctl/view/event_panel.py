@@ -6,7 +6,7 @@ from collections.abc import Mapping
 
 from lbctl.model import Code, Event
 from lbctl.stats.report import ErrorGroup, Report
-from lbctl.view.text import cell_len, clock, count, elide
+from lbctl.view.text import cell_len, clock, count
 from lbctl.view.theme import Look
 
 SERVER_FAULTS = frozenset({Code.UNKNOWN, Code.DEADLINE_EXCEEDED, Code.INTERNAL, Code.UNAVAILABLE, Code.DATA_LOSS})
@@ -22,7 +22,7 @@ def error_lines(report: Report, rows: int, width: int, look: Look) -> list[str]:
 def _error(group: ErrorGroup, width: int, look: Look) -> str:
     style, glyphs = look
     role = style.err if group.code in SERVER_FAULTS else style.warn
-    head = elide(f" {count(group.count, 6):>6} {group.code.name}", width, glyphs.ellipsis)
+    head = look.elide(f" {count(group.count, 6):>6} {group.code.name}", width)
     words = [look.show(group.message)] if group.message else []
     address = next(iter(group.backends), "")
     if address:
@@ -30,7 +30,7 @@ def _error(group: ErrorGroup, width: int, look: Look) -> str:
     origin = f" {group.origin.value}" if width >= 72 and group.origin != "server" else ""
     tail = origin + "  " + f" {glyphs.dot} ".join(words)
     room = width - cell_len(head) - 1
-    return look.paint(role, head) + (look.paint(style.muted, elide(tail, room, glyphs.ellipsis)) if room > 3 else "")
+    return look.paint(role, head) + (look.paint(style.muted, look.elide(tail, room)) if room > 3 else "")
 
 
 def event_lines(report: Report, rows: int, width: int, look: Look, skip: int = 0) -> list[str]:
@@ -55,8 +55,8 @@ def event_words(event: Event, names: Mapping[str, str]) -> str:
 
 
 def _event(event: Event, names: Mapping[str, str], width: int, look: Look) -> str:
-    style, glyphs = look
+    style = look.style
     role, mark = event_mark(event.level, look)
     when = f"{event.t_s:.1f}s" if event.t_s < 1000 else clock(event.t_s)
-    words = elide(look.show(event_words(event, names)), max(width - 13, 0), glyphs.ellipsis)
+    words = look.elide(look.show(event_words(event, names)), max(width - 13, 0))
     return f" {style.muted}{when:>8}{style.reset} {role}{mark}{style.reset} {words}"

@@ -5,8 +5,8 @@ from __future__ import annotations
 from lbctl.stats.report import Report
 from lbctl.view.bars import progress
 from lbctl.view.layout import PANEL_WIDTH, SHORT_HEADER_WIDTH
-from lbctl.view.lines import Span, coloured, joined, plain, spread
-from lbctl.view.text import cell_len, clock, count, duration, elide, elide_left, error_rate
+from lbctl.view.lines import Span, coloured, fitting, joined, plain, spread
+from lbctl.view.text import cell_len, clock, count, duration, error_rate
 from lbctl.view.theme import Look
 from lbctl.view.ui import Ui
 
@@ -14,40 +14,49 @@ from lbctl.view.ui import Ui
 def header(report: Report, ui: Ui, width: int, look: Look) -> list[str]:
     """Three lines from 100 columns on, four below."""
     totals = _totals(report, ui, width, look)
-    percentiles = _percentiles(report, ui)
+    percentiles = _percentiles(report, ui, width)
     lines = [_title(report, width, look), _progress(report, width, look)]
     if width >= SHORT_HEADER_WIDTH:
         return [*lines, spread(totals, percentiles, width)]
-    return [*lines, totals.text, elide(" " + percentiles.text, width)]
+    return [*lines, totals.text, " " + percentiles.text]
 
 
 def warning(report: Report, width: int, look: Look) -> str:
     """The generator's own doubts, on one line."""
     text = look.show("; ".join(report.generator.warnings))
-    return look.paint(look.style.warn, elide(f" ! {text}", width, look.glyphs.ellipsis))
+    return look.paint(look.style.warn, look.elide(f" ! {text}", width))
 
 
 def _title(report: Report, width: int, look: Look) -> str:
-    style, glyphs = look
-    load = report.load
-    pace = f"{load.rps:g}/s" if load.rps else f"c={report.concurrency}"
+    style = look.style
     name = " lbctl hammer  " if width >= PANEL_WIDTH else " "
-    state = _state(report)
-    flag = joined(Span(f"{style.warn}{style.reverse} {state} {style.reset}", len(state) + 2), plain(" "))
-    policy = elide(look.show(report.policy), max(width - 24, 8), glyphs.ellipsis)
-    end = joined(
-        flag if state else plain(""),
-        coloured(look, style.accent, policy),
-        plain(f"  {pace}  {clock(report.elapsed_s)} "),
-    )
-    method = look.show(report.method)
-    room = width - len(name) - end.width - 2
-    if width >= SHORT_HEADER_WIDTH and cell_len(method) + cell_len(look.show(report.service)) + 2 <= room:
-        start = joined(plain(name), coloured(look, style.bold, method), plain("  "))
-        service = coloured(look, style.muted, look.show(report.service))
-        return spread(joined(start, service), end, width)
-    shown = elide_left(method, room, glyphs.ellipsis) if room >= 6 else ""
-    return spread(joined(plain(name), coloured(look, style.bold, shown)), end, width)
+    flag, pace = _flag(report, look), plain(f"  {_pace(report)}  {clock(report.elapsed_s)} ")
+    room = max(width - len(name) - flag.width - pace.width - 2, 1)
+    end = joined(flag, coloured(look, style.accent, look.elide(look.show(report.policy), room)), pace)
+    return spread(joined(plain(name), _method(report, width - len(name) - end.width - 2, width, look)), end, width)
+
+
+def _method(report: Report, room: int, width: int, look: Look) -> Span:
+    """The method, and in wide windows the service as it is registered."""
+    method, service = look.show(report.method), look.show(report.service)
+    shown = look.elide_left(method, room) if room >= 6 else ""
+    span = coloured(look, look.style.bold, shown)
+    if width >= SHORT_HEADER_WIDTH and span.width + cell_len(service) + 2 <= room:
+        return joined(span, plain("  "), coloured(look, look.style.muted, service))
+    return span
+
+
+def _pace(report: Report) -> str:
+    load = report.load
+    return f"{load.rps:g}/s" if load.rps else f"c={count(report.concurrency, 6)}"
+
+
+def _flag(report: Report, look: Look) -> Span:
+    word = _state(report)
+    if not word:
+        return plain("")
+    style = look.style
+    return joined(Span(f"{style.warn}{style.reverse} {word} {style.reset}", len(word) + 2), plain(" "))
 
 
 def _state(report: Report) -> str:
@@ -80,14 +89,14 @@ def _progress(report: Report, width: int, look: Look) -> str:
     done = fraction(report)
     words = progress_words(report, done)
     if done is None:
-        return elide(f" {words}", width)
+        return look.elide(f" {words}", width)
     tail = f" {words}  {int(done * 100):3d}%{_eta(report, done)} "
     room = width - len(tail) - 1
     if room < 8:
         tail = f" {words} {int(done * 100)}% "
         room = width - len(tail) - 1
     if room < 4:
-        return elide(tail, width)
+        return look.elide(tail, width)
     return " " + progress(done, room, look) + tail
 
 
@@ -129,8 +138,9 @@ def _error_role(report: Report, look: Look) -> str:
     return look.style.err if report.errors >= report.completed * 0.01 else look.style.warn
 
 
-def _percentiles(report: Report, ui: Ui) -> Span:
+def _percentiles(report: Report, ui: Ui, width: int) -> Span:
     digest = ui.digests.of(report.latency, report.elapsed_s)
     values = (digest.p50, digest.p90, digest.p99, digest.max_us) if digest else (None,) * 4
     names = ("p50", "p90", "p99", "max")
-    return plain("  ".join(f"{name} {duration(value)}" for name, value in zip(names, values, strict=True)) + " ")
+    words = [f"{name} {duration(value)}" for name, value in zip(names, values, strict=True)]
+    return plain(fitting(words, "  ", width - 2) + " ")

@@ -8,7 +8,7 @@ from lbctl.view.bars import bar, chart
 from lbctl.view.digest import EDGES_US, Digest
 from lbctl.view.lines import filled, rule
 from lbctl.view.series import STEP_S, Series
-from lbctl.view.text import count, duration, elide
+from lbctl.view.text import count, duration
 from lbctl.view.theme import Look
 
 _LABELS = (f"<{duration(EDGES_US[0])}", *(duration(edge) for edge in EDGES_US))
@@ -37,7 +37,7 @@ def histogram_lines(found: Digest | None, rows: int, width: int, look: Look) -> 
     """One histogram with counts and percentages; exactly ``rows`` lines."""
     table = buckets([found], rows)
     if not found or not table:
-        return filled([look.paint(look.style.muted, elide(_NOTHING, width))], rows)
+        return filled([look.paint(look.style.muted, look.elide(_NOTHING, width))], rows)
     highest = max(counts[0] for _, counts in table) or 1
     room = max(width - 24, 1)
     style = look.style

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from typing import NamedTuple
 
-from lbctl.view.text import cell_len, elide
+from lbctl.view.text import cell_len
 from lbctl.view.theme import Look
 
 _SGR = re.compile(r"\x1b\[[0-9;]*m")
@@ -56,7 +56,7 @@ def spread(start: Span, end: Span, width: int) -> str:
 def rule(title: str, width: int, look: Look, tail: Span | None = None) -> str:
     """A thin line with a title in it, and at its right end what is worth saying about the part below."""
     style, glyphs = look
-    title = elide(title, max(width - 4, 0), glyphs.ellipsis)
+    title = look.elide(title, max(width - 4, 0))
     used = cell_len(title) + 3
     if tail is not None and used + tail.width + 3 > width:
         tail = None
@@ -71,3 +71,13 @@ def rule(title: str, width: int, look: Look, tail: Span | None = None) -> str:
 def filled(lines: list[str], rows: int) -> list[str]:
     """Exactly ``rows`` lines: cut at the end, or blank ones added."""
     return (lines + [""] * (rows - len(lines)))[: max(rows, 0)]
+
+
+def fitting(words: list[str], between: str, width: int) -> str:
+    """As many of the words as fit, from the first on; the first is always there."""
+    text = words[0]
+    for word in words[1:]:
+        if cell_len(text) + len(between) + cell_len(word) > width:
+            break
+        text += between + word
+    return text

@@ -5,8 +5,8 @@ from __future__ import annotations
 from lbctl.stats.report import Report
 from lbctl.view.event_panel import error_lines, event_lines
 from lbctl.view.header import fraction
-from lbctl.view.lines import filled, rule
-from lbctl.view.text import cell_len, count, duration, elide, error_rate, left
+from lbctl.view.lines import filled, fitting, rule
+from lbctl.view.text import count, duration
 from lbctl.view.theme import Look
 from lbctl.view.ui import Ui
 
@@ -27,21 +27,21 @@ _ORDER = ("q", "space", "+/-", "p", "j/k", "d", "s", "h", "e", "?")
 
 HELP = (
     ("q", "stop, then quit"),
-    ("Q", "the same, keep the last frame"),
-    ("space", "pause or resume sending"),
+    ("Q", "the same, keep last frame"),
+    ("space", "pause or resume"),
     ("+ -", "load 25% up or down"),
     ("> <", "double or halve the load"),
     ("p P", "next or previous policy"),
-    ("j k", "select a backend (arrows too)"),
-    ("g G", "first, last; PgUp PgDn a page"),
-    ("d", "drain or undrain it, here only"),
-    ("enter", "histogram of the selected one"),
+    ("d", "drain or undrain, only here"),
+    ("Ctrl-C", "stop; twice: abort"),
+    ("j k", "select a backend"),
+    ("g G", "first, last; PgUp PgDn"),
+    ("enter", "histogram of this backend"),
     ("h", "histogram on or off"),
-    ("s r", "sort by the next column, reverse"),
+    ("s r", "sort by the next, reverse"),
     ("e", "all errors and events"),
     ("Ctrl-L", "repaint"),
-    ("Ctrl-C", "stop; twice: abort"),
-    ("? Esc", "close this"),
+    ("? Esc", "close"),
 )
 
 
@@ -51,11 +51,12 @@ def footer(report: Report, ui: Ui, width: int, look: Look) -> str:
         words = f" stopping, {report.in_flight:,} in flight"
         words += " (q or Ctrl-C again: abort)" if ui.can_type else " (Ctrl-C again: abort)"
         role = look.style.warn + look.style.reverse
-        return look.paint(role, left(words, width, look.glyphs.ellipsis))
+        return look.paint(role, look.left(words, width))
     if not ui.can_type:
-        return look.paint(look.style.muted, elide(" Ctrl-C stops", width))
+        return look.paint(look.style.muted, look.elide(" Ctrl-C stops", width))
     if ui.page != "main":
-        return hints((("j/k", "scroll"), ("Esc", "back"), ("q", "quit")), width, look)
+        scroll = (("j/k", "scroll"),) if ui.page == "events" else ()
+        return hints((*scroll, ("Esc", "back"), ("q", "quit")), width, look)
     fitting: list[tuple[str, str]] = []
     for key, words in _HINTS:
         if key == "space" and report.paused:
@@ -69,7 +70,7 @@ def hints(pairs: tuple[tuple[str, str], ...], width: int, look: Look) -> str:
     """Keys in bold, what they do muted."""
     style = look.style
     if _length(list(pairs)) > width:
-        return elide(" " + "  ".join(f"{key} {words}" for key, words in pairs), width, look.glyphs.ellipsis)
+        return look.elide(" " + "  ".join(f"{key} {words}" for key, words in pairs), width)
     return " " + "  ".join(f"{style.bold}{key}{style.reset} {look.paint(style.muted, words)}" for key, words in pairs)
 
 
@@ -94,10 +95,10 @@ def _help_box(entries: tuple[tuple[str, str], ...], width: int, look: Look) -> l
     lines = [f"{corners[0]}{glyphs.rule} keys {glyphs.rule * (inner - 7)}{corners[1]}"]
     for row in range(rows):
         cells = [entries[index] for index in range(row, len(entries), rows)]
-        text = "  ".join(left(f"{key:<{keys}}{words}", column) for key, words in cells)
-        lines.append(f"{glyphs.wall} {left(text, inner - 2, glyphs.ellipsis)} {glyphs.wall}")
+        text = "  ".join(look.left(f"{key:<{keys}}{words}", column) for key, words in cells)
+        lines.append(f"{glyphs.wall} {look.left(text, inner - 2)} {glyphs.wall}")
     lines.append(f"{corners[2]}{glyphs.rule * inner}{corners[3]}")
-    return [elide(f"{line}", width) if not style.bold else line for line in lines]
+    return [look.elide(f"{line}", width) if not style.bold else line for line in lines]
 
 
 def events_page(report: Report, ui: Ui, lines: int, width: int, look: Look) -> list[str]:
@@ -120,8 +121,6 @@ def one_line(report: Report, ui: Ui, width: int, look: Look) -> str:
     if done is not None:
         words.append(f"{int(done * 100)}%")
     words.append("- rps" if now is None else f"{count(now, 6)} rps")
-    words.append(f"err {error_rate(report.errors, report.completed)}")
+    words.append(f"err {report.errors / report.completed * 100:.1f}%" if report.completed else "err -")
     words.append(f"p99 {duration(found.p99 if found else None)}")
-    state = "paused " if report.paused else ""
-    text = elide(state + " ".join(words), width, look.glyphs.ellipsis)
-    return text if cell_len(text) <= width else ""
+    return look.elide(fitting(["paused", *words] if report.paused else words, " ", width), width)

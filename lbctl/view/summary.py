@@ -10,7 +10,7 @@ from lbctl.view.digest import Digest, digest
 from lbctl.view.event_panel import SERVER_FAULTS
 from lbctl.view.latency_panel import buckets
 from lbctl.view.table import p_words
-from lbctl.view.text import cell_len, clock, count, duration, elide, error_rate, left, percent, plural, points
+from lbctl.view.text import cell_len, clock, count, duration, error_rate, percent, plural, points
 from lbctl.view.theme import PLAIN, UNICODE, Glyphs, Look, Style
 
 _WIDTH = 80
@@ -19,12 +19,19 @@ _ERRORS = 20
 _QUANTILES = ((0.5, "p50"), (0.9, "p90"), (0.95, "p95"), (0.99, "p99"), (0.999, "p99.9"))
 
 
-def summary(report: Report, command: str = "", *, style: Style = PLAIN, glyphs: Glyphs = UNICODE) -> str:
-    """The whole text, with a line end; ``command`` is what was typed, the first line."""
+def summary(
+    report: Report,
+    command: str = "",
+    *,
+    stopped_by: str = "Ctrl-C",
+    style: Style = PLAIN,
+    glyphs: Glyphs = UNICODE,
+) -> str:
+    """The whole text, with a line end; ``command`` is what was typed, ``stopped_by`` what interrupted it if it was."""
     look = Look(style, glyphs)
     parts = [
         [look.show(command)] if command else [],
-        _stopped(report, look),
+        _stopped(report, stopped_by, look),
         _totals(report, look),
         _distribution(report, look),
         _latency(report, look),
@@ -34,10 +41,9 @@ def summary(report: Report, command: str = "", *, style: Style = PLAIN, glyphs: 
     return "\n\n".join("\n".join(line.rstrip() for line in part) for part in parts if part) + "\n"
 
 
-def _stopped(report: Report, look: Look) -> list[str]:
+def _stopped(report: Report, stopped_by: str, look: Look) -> list[str]:
     reasons = {
-        "interrupted": "Stopped by Ctrl-C",
-        "quit": "Stopped with q",
+        "interrupted": f"Stopped by {look.show(stopped_by)}",
         "max_errors": "Stopped by --max-errors",
         "error": "Stopped by an error",
     }
@@ -152,13 +158,13 @@ def _worst(report: Report, row: BackendRow, look: Look) -> str:
 def _rows(report: Report, look: Look) -> list[str]:
     """The table: numbers right, SINCE only if somebody joined late or left."""
     moved = any(row.left_s is not None or row.joined_s > 0.05 for row in report.backends)
-    head = ["ADDRESS", "WT", "EXP%", "ACT%", f"{look.glyphs.delta}pp", "REQ", "ERR", "P50", "P99", "MAX"]
+    head = ["ADDRESS", "WT", "EXP%", "ACT%", f"{look.glyphs.delta}pp", "PICKS", "ERR", "P50", "P99", "MAX"]
     table = [head + (["SINCE"] if moved else [])]
     table += [_cells(report, row, look, moved=moved) for row in report.backends]
     widths = [max(cell_len(line[index]) for line in table) for index in range(len(table[0]))]
     lines = []
     for line in table:
-        cells = [left(line[0], widths[0])]
+        cells = [look.left(line[0], widths[0])]
         cells += [text.rjust(width) for text, width in zip(line[1:10], widths[1:10], strict=True)]
         lines.append("  " + "  ".join(cells + line[10:]))
     lines[0] = look.paint(look.style.muted, lines[0].rstrip())
@@ -187,12 +193,10 @@ def _tests(report: Report) -> list[str]:
     balance = report.balance
     words = []
     if balance.chi2 is not None and balance.dof is not None and balance.p_value is not None:
-        words.append(
-            f"chi-square {balance.chi2:.4g}, df {balance.dof}, {p_words(balance.p_value).replace('p ', 'p = ', 1)}"
-        )
+        words.append(f"chi-square {balance.chi2:.4g}, df {balance.dof}, {p_words(balance.p_value)}")
     if balance.max_over_expected is not None:
         words.append(f"largest actual/expected {balance.max_over_expected:.2f}")
-    return ["  " + "; ".join(words).replace("p = <", "p < ")] if words else []
+    return ["  " + "; ".join(words)] if words else []
 
 
 def _latency(report: Report, look: Look) -> list[str]:
@@ -218,7 +222,7 @@ def _errors(report: Report, look: Look) -> list[str]:
     if not groups:
         return []
     codes = max(len(group.code.name) for group in groups)
-    messages = [elide(look.show(group.message), 60, look.glyphs.ellipsis) for group in groups[:_ERRORS]]
+    messages = [look.elide(look.show(group.message), 60) for group in groups[:_ERRORS]]
     longest = max(cell_len(message) for message in messages)
     lines = [look.paint(look.style.bold, "Errors")]
     for group, message in zip(groups, messages, strict=False):
@@ -226,7 +230,7 @@ def _errors(report: Report, look: Look) -> list[str]:
         address = next(iter(group.backends), "")
         where = f"{look.show(address)} {group.backends[address] * 100 // max(group.count, 1)}%" if address else ""
         head = look.paint(role, f"{group.count:>6,} {group.code.name:<{codes}}")
-        lines.append(f"{head}  {group.origin.value:<9}  {left(message, longest)}  {where}")
+        lines.append(f"{head}  {group.origin.value:<9}  {look.left(message, longest)}  {where}")
     if len(groups) > _ERRORS:
         rest = groups[_ERRORS:]
         lines.append(f"{sum(group.count for group in rest):>6,} in {plural(len(rest), 'other kind')}")

@@ -5,7 +5,7 @@ from __future__ import annotations
 from lbctl.stats.report import BackendRow, Balance, Report
 from lbctl.view.columns import Column, Totals, columns, line, state_mark, totals
 from lbctl.view.lines import Span, coloured, joined, plain, rule
-from lbctl.view.text import cell_len, elide, elide_left, left
+from lbctl.view.text import cell_len
 from lbctl.view.theme import Look
 from lbctl.view.ui import Ui
 
@@ -19,7 +19,7 @@ def table(report: Report, ui: Ui, rows: int, width: int, look: Look) -> list[str
     lines = [_rule(report, ui, width, look), _heads(address, cols, width, look)]
     ordered = ui.ordered(report)
     if not ordered:
-        lines.append(look.paint(look.style.muted, elide("    no backends", width)))
+        lines.append(look.paint(look.style.muted, look.elide("    no backends", width)))
         return lines + [""] * (rows - 1)
     chosen = ui.position(ordered)
     first, shown = window(len(ordered), chosen, rows)
@@ -41,21 +41,21 @@ def window(count: int, chosen: int, rows: int) -> tuple[int, int]:
 
 
 def verdict(balance: Balance, look: Look) -> Span:
-    """``max Δ 10.7pp SKEWED``, with p where a test was made."""
+    """``max Δ 10.7pp  SKEWED``, with p where a test was made."""
     style = look.style
     words = _VERDICTS.get(balance.verdict, balance.verdict.replace("_", " "))
     role = {"balanced": style.ok, "skewed": style.bold + style.err}.get(balance.verdict, style.muted)
     spans = []
     if balance.max_delta is not None:
-        spans.append(plain(f"max {look.glyphs.delta} {balance.max_delta * 100:.1f}pp "))
+        spans.append(plain(f"max {look.glyphs.delta} {balance.max_delta * 100:.1f}pp  "))
     if balance.p_value is not None:
-        spans.append(plain(p_words(balance.p_value) + " "))
+        spans.append(plain(p_words(balance.p_value) + "  "))
     return joined(*spans, coloured(look, role, words))
 
 
 def p_words(p_value: float) -> str:
-    """``p 0.43``, ``p <0.001``."""
-    return "p <0.001" if p_value < 0.001 else f"p {p_value:.3f}" if p_value < 0.1 else f"p {p_value:.2f}"
+    """``p=0.43``, ``p<0.001``."""
+    return "p<0.001" if p_value < 0.001 else f"p={p_value:.3f}" if p_value < 0.1 else f"p={p_value:.2f}"
 
 
 def _rule(report: Report, ui: Ui, width: int, look: Look) -> str:
@@ -70,9 +70,9 @@ def _rule(report: Report, ui: Ui, width: int, look: Look) -> str:
 
 
 def _heads(address: int, cols: list[Column], width: int, look: Look) -> str:
-    cells = [left("ADDRESS", address + 2)]
+    cells = [look.left("ADDRESS", address + 2)]
     cells += [column.title.ljust(column.width) if column.left else column.title.rjust(column.width) for column in cols]
-    return look.paint(look.style.muted, elide("  " + " ".join(cells), width))
+    return look.paint(look.style.muted, look.elide("  " + " ".join(cells), width))
 
 
 def _row(
@@ -80,7 +80,7 @@ def _row(
 ) -> str:
     style, glyphs = look
     role, mark = state_mark(row.state, look)
-    text = elide_left(look.show(row.address), address, glyphs.ellipsis)
+    text = look.elide_left(look.show(row.address), address)
     text += " " * (address - cell_len(text))
     data = line(row, ui, now_s, sums, look)
     cells = " ".join([column.cell(data, column.width, look) for column in cols])
@@ -94,4 +94,4 @@ def _row(
 def _more(count: int, first: int, shown: int, width: int, look: Look) -> str:
     below = count - first - shown
     words = f"    {look.glyphs.ellipsis} {count - shown} more ({first} above, {below} below)"
-    return look.paint(look.style.muted, elide(words, width))
+    return look.paint(look.style.muted, look.elide(words, width))

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import NamedTuple
 
-from lbctl.view.text import clean
+from lbctl.view import text as words
 
 
 @dataclass(frozen=True, slots=True)
@@ -140,8 +140,24 @@ class Look(NamedTuple):
 
     def show(self, text: str) -> str:
         """Text from outside, cleaned for this screen."""
-        return clean(text, ascii_only=self.glyphs.ascii)
+        return words.clean(text, ascii_only=self.glyphs.ascii)
 
     def paint(self, role: str, text: str) -> str:
         """The text in a role's colour; ``role`` is one of the style's sequences."""
         return f"{role}{text}{self.style.reset}" if role else text
+
+    def elide(self, text: str, width: int) -> str:
+        """The text cut on the right with this screen's ellipsis."""
+        return words.elide(text, width, self.glyphs.ellipsis)
+
+    def elide_left(self, text: str, width: int) -> str:
+        """The text cut on the left with this screen's ellipsis."""
+        return words.elide_left(text, width, self.glyphs.ellipsis)
+
+    def elide_middle(self, text: str, width: int) -> str:
+        """The text cut in the middle with this screen's ellipsis."""
+        return words.elide_middle(text, width, self.glyphs.ellipsis)
+
+    def left(self, text: str, width: int) -> str:
+        """Exactly ``width`` cells: cut on the right or filled with blanks."""
+        return words.left(text, width, self.glyphs.ellipsis)

@@ -9,13 +9,13 @@ from typing import NamedTuple
 
 from lbctl.discovery.watch_report import WatchReport, WatchRow
 from lbctl.model import Event
-from lbctl.view.bars import bar
+from lbctl.view.bars import thin_bar
 from lbctl.view.event_panel import event_mark, event_words
 from lbctl.view.layout import LINE_HEIGHT, LINE_WIDTH
 from lbctl.view.lines import coloured, filled, joined, plain, rule, spread
 from lbctl.view.pages import hints, with_help
 from lbctl.view.table import window
-from lbctl.view.text import age, cell_len, clock, count, duration, elide, elide_left, elide_middle, left, percent
+from lbctl.view.text import age, cell_len, clock, count, duration, percent
 from lbctl.view.theme import Glyphs, Look, Style
 
 _HINTS = (("q", "quit"), ("j/k", "select"), ("c", "check health"), ("?", "help"))
@@ -96,7 +96,7 @@ def _title(report: WatchReport, width: int, look: Look) -> str:
     end = joined(plain(f"rev {report.revision}  "), state, plain(f"  {clock(report.elapsed_s)} "))
     name = " lbctl watch  " if width >= 60 else " "
     room = width - len(name) - end.width - 1
-    prefix = elide_middle(look.show(report.prefix.rstrip("/") or report.service), max(room, 0), look.glyphs.ellipsis)
+    prefix = look.elide_middle(look.show(report.prefix.rstrip("/") or report.service), max(room, 0))
     return spread(joined(plain(name), coloured(look, style.bold, prefix)), end, width)
 
 
@@ -121,13 +121,13 @@ def _table(report: WatchReport, ui: WatchUi, rows: int, width: int, look: Look) 
     key_width = width - taken - address - 2
     if width >= 110 and key_width >= 10:
         columns.append(_Column("KEY", key_width, True, 0, _key))
-    heads = [left("ADDRESS", address + 2)]
+    heads = [look.left("ADDRESS", address + 2)]
     heads += [
         column.title.ljust(column.width) if column.left else column.title.rjust(column.width) for column in columns
     ]
-    lines = [_rule(report, width, look), look.paint(look.style.muted, elide("  " + "  ".join(heads), width))]
+    lines = [_rule(report, width, look), look.paint(look.style.muted, look.elide("  " + "  ".join(heads), width))]
     if not report.rows:
-        return lines + filled([look.paint(look.style.muted, elide("    no instances", width))], rows)
+        return lines + filled([look.paint(look.style.muted, look.elide("    no instances", width))], rows)
     chosen = ui.position(report.rows)
     first, shown = window(len(report.rows), chosen, rows)
     lines += [
@@ -137,14 +137,14 @@ def _table(report: WatchReport, ui: WatchUi, rows: int, width: int, look: Look) 
     if shown < min(rows, len(report.rows)):
         below = len(report.rows) - first - shown
         words = f"    {look.glyphs.ellipsis} {len(report.rows) - shown} more ({first} above, {below} below)"
-        lines.append(look.paint(look.style.muted, elide(words, width)))
+        lines.append(look.paint(look.style.muted, look.elide(words, width)))
     return lines
 
 
 def _row(row: WatchRow, columns: list[_Column], address: int, look: Look, *, selected: bool) -> str:
     style, glyphs = look
     role, mark = _mark(row, look)
-    text = elide_left(look.show(row.instance.address), address, glyphs.ellipsis)
+    text = look.elide_left(look.show(row.instance.address), address)
     text += " " * (address - cell_len(text))
     fresh = row.seen_s is not None and row.seen_s < _FRESH_S
     name = style.muted if row.gone_s is not None else style.bold if selected or fresh else ""
@@ -175,7 +175,7 @@ def _health(row: WatchRow, width: int, look: Look) -> str:
     text = "gone" if row.gone_s is not None else (row.health or "-")
     good = text in ("SERVING", "UNIMPLEMENTED")
     role = style.muted if text in ("-", "gone") else style.ok if good else style.err
-    return look.paint(role, left(look.show(text), width, look.glyphs.ellipsis))
+    return look.paint(role, look.left(look.show(text), width))
 
 
 def _rtt(row: WatchRow, width: int, look: Look) -> str:
@@ -190,7 +190,7 @@ def _ttl(row: WatchRow, width: int, look: Look) -> str:
         return look.paint(style.muted, "-".rjust(width))
     part = row.ttl_s / row.granted_s
     role = style.err if part < 0.2 else style.warn if part < 0.4 else style.ok
-    filled_bar = look.paint(role, bar(part, _TTL_BAR, look.glyphs))
+    filled_bar = look.paint(role, thin_bar(part, _TTL_BAR, look.glyphs))
     return filled_bar + age(row.ttl_s).rjust(width - _TTL_BAR)
 
 
@@ -200,17 +200,17 @@ def _age(row: WatchRow, width: int, look: Look) -> str:
 
 def _change(row: WatchRow, width: int, look: Look) -> str:
     style = look.style
-    text = elide(look.show(row.change or "-"), width, look.glyphs.ellipsis)
+    text = look.elide(look.show(row.change or "-"), width)
     return look.paint(style.warn if row.change else style.muted, " " * (width - cell_len(text)) + text)
 
 
 def _lease(row: WatchRow, width: int, look: Look) -> str:
     lease = row.instance.lease
-    return left(f"{lease:x}" if lease else "-", width)
+    return look.left(f"{lease:x}" if lease else "-", width)
 
 
 def _key(row: WatchRow, width: int, look: Look) -> str:
-    return look.paint(look.style.muted, elide_left(look.show(row.instance.key), width, look.glyphs.ellipsis))
+    return look.paint(look.style.muted, look.elide_left(look.show(row.instance.key), width))
 
 
 _COLUMNS = (
@@ -220,7 +220,7 @@ _COLUMNS = (
     _Column("RTT", 5, False, 60, _rtt),
     _Column("TTL", _TTL_BAR + 5, True, 72, _ttl),
     _Column("AGE", 4, False, 80, _age),
-    _Column("CHG", 10, False, 96, _change),
+    _Column("CHG", 9, False, 80, _change),
     _Column("LEASE", 16, True, 110, _lease),
 )
 
@@ -243,16 +243,17 @@ def event_time(report: WatchReport, event: Event) -> str:
 
 
 def _event(report: WatchReport, event: Event, names: dict[str, str], width: int, look: Look) -> str:
-    style, glyphs = look
+    style = look.style
     role, mark = event_mark(event.level, look)
-    head = f"  {style.muted}{event_time(report, event)}{style.reset} {role}{mark} {left(event.kind, 8)}{style.reset}"
-    words = elide(look.show(event_words(event, names)), max(width - 27, 0), glyphs.ellipsis)
+    kind = look.left(look.show(event.kind), 8)
+    head = f"  {style.muted}{event_time(report, event)}{style.reset} {role}{mark} {kind}{style.reset}"
+    words = look.elide(look.show(event_words(event, names)), max(width - 27, 0))
     return f"{head} {words}"
 
 
 def _footer(report: WatchReport, ui: WatchUi, width: int, look: Look) -> str:
     if not ui.can_type:
-        return look.paint(look.style.muted, elide(" Ctrl-C quits", width))
+        return look.paint(look.style.muted, look.elide(" Ctrl-C quits", width))
     line = hints(_HINTS, width, look)
     return line + look.paint(look.style.muted, "  checking") if report.checking and width >= 60 else line
 
@@ -260,4 +261,4 @@ def _footer(report: WatchReport, ui: WatchUi, width: int, look: Look) -> str:
 def _one_line(report: WatchReport, width: int, look: Look) -> str:
     ready, present = in_rotation(report)
     state = "synced" if report.stale_s is None else f"stale {age(report.stale_s)}"
-    return elide(f"{ready}/{present} ready {state} {clock(report.elapsed_s)}", width, look.glyphs.ellipsis)
+    return look.elide(f"{ready}/{present} ready {state} {clock(report.elapsed_s)}", width)

@@ -46,7 +46,7 @@ def errors_of(address: str, picks: int) -> dict[Code, int]:
     return {Code.UNAVAILABLE: picks // 700, Code.RESOURCE_EXHAUSTED: picks // 1500}
 
 
-def sample(backends: int = 5, *, calls: int = 6292, skewed: bool = False, **changes: Any) -> Report:
+def sample(backends: int = 5, *, calls: int = 6292, skewed: bool = False, **changes: Any) -> Report:  # noqa: ANN401
     """A run in its 13th second; ``changes`` replace fields of the report."""
     rng = Random(backends)
     rows = _rows(rng, weights_of(backends), calls, skewed=skewed)
@@ -161,19 +161,45 @@ def seasoned(report: Report) -> Ui:
     ui = Ui()
     rng = Random(3)
     steps = max(int(report.elapsed_s / 0.5), 1)
-    grown = [Histogram() for _ in report.backends]
     everything = Histogram()
+    ok = [0.0] * len(report.backends)
     for step in range(steps + 1):
         part = step / steps
-        rows = []
-        for row, histogram in zip(report.backends, grown, strict=True):
-            if step:
-                everything.merge(latencies(rng, min(row.ok // steps, 40), 2000))
-            wave = part * (1 - 0.1 * rng.random() * (0 < step < steps))
-            rows.append(replace(row, ok=int(row.ok * wave), errors=int(row.errors * part), latency=histogram))
-        done = sum(row.ok + row.errors for row in rows)
-        moment = replace(
-            report, elapsed_s=report.elapsed_s * part, backends=tuple(rows), completed=done, latency=everything
+        for index, row in enumerate(report.backends if step else ()):
+            ok[index] += row.ok / steps * rng.uniform(0.85, 1.15)
+            everything.merge(latencies(rng, min(row.ok // steps, 40), 2000))
+        rows = tuple(
+            replace(row, ok=int(done), errors=int(row.errors * part))
+            for row, done in zip(report.backends, ok, strict=True)
         )
-        ui.series.sample(moment)
+        finished = sum(row.ok + row.errors for row in rows)
+        ui.series.sample(
+            replace(report, elapsed_s=report.elapsed_s * part, backends=rows, completed=finished, latency=everything)
+        )
     return ui
+
+
+def left_and_joined() -> Report:
+    """A finished run in which one backend left and another came."""
+    report = sample(5, end_reason="duration", in_flight=0)
+    rows = list(report.backends)
+    rows[3] = replace(rows[3], state="left", left_s=5.25, reason="")
+    rows[4] = replace(rows[4], joined_s=9.4)
+    load = replace(report.load, requests=None, duration_s=12.0)
+    return replace(report, backends=tuple(rows), load=load)
+
+
+def open_loop() -> Report:
+    """A finished run at a planned rate, with calls that waited."""
+    report = sample(3, end_reason="completed", in_flight=0, dropped=12, retries=3)
+    wait = Histogram()
+    wait.record(40, 6000)
+    wait.record(21_000, 200)
+    return replace(report, load=replace(report.load, mode="open", rps=520.0), wait=wait)
+
+
+def load_aware() -> Report:
+    """A finished run of a policy that promises no shares."""
+    report = sample(3, end_reason="completed", in_flight=0)
+    balance = Balance("feedback", "not_applicable", None, None, None, None, None, None, "shares follow latency")
+    return replace(report, policy="p2c_ewma", policy_options={"decay": "10s"}, balance=balance)

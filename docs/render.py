@@ -1,0 +1,143 @@
+"""Pictures of the screens for the README and these pages: ``python docs/render.py OUT.png [WIDTH HEIGHT [BACKENDS]]``.
+
+Needs the ``dev`` extra (pillow) and the DejaVu Sans Mono font. The numbers are invented ones from the tests.
+"""
+
+from __future__ import annotations
+
+import re
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+from typing import NamedTuple
+
+sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
+
+from PIL import Image, ImageDraw, ImageFont
+
+from lbctl.view.hammer_frame import build
+from lbctl.view.theme import COLOUR, UNICODE
+from lbctl.view.watch_frame import WatchUi, build_watch
+from tests.view.sample import sample, seasoned
+from tests.view.sample_watch import watch_sample
+
+_BACKGROUND, _TEXT, _BOLD = "#16181d", "#c9ced6", "#ffffff"
+_COLOURS = {
+    31: "#f0716b",
+    32: "#7fc97a",
+    33: "#e0b352",
+    34: "#6c9fe8",
+    35: "#c58fe0",
+    36: "#58c0c0",
+    90: "#6d7480",
+}
+_SIZE, _MARGIN = 26, 24
+_SGR = re.compile(r"\x1b\[([0-9;]*)m")
+
+
+class Run(NamedTuple):
+    """Characters that look alike."""
+
+    text: str
+    colour: str
+    bold: bool
+    reverse: bool
+
+
+def runs(line: str) -> Iterator[Run]:
+    """The line cut where its appearance changes."""
+    colour, bold, reverse = _TEXT, False, False
+    position = 0
+    for match in [*_SGR.finditer(line), None]:
+        text = line[position : match.start() if match else len(line)]
+        if text:
+            yield Run(text, _BOLD if bold and colour == _TEXT else colour, bold, reverse)
+        if match is None:
+            return
+        position = match.end()
+        for code in map(int, (match.group(1) or "0").split(";")):
+            if code == 0:
+                colour, bold, reverse = _TEXT, False, False
+            elif code == 1:
+                bold = True
+            elif code == 7:
+                reverse = True
+            else:
+                colour = _COLOURS[code]
+
+
+def picture(lines: list[str], width: int) -> Image.Image:
+    """The frame as a terminal would show it."""
+    fonts = {bold: _font(bold=bold) for bold in (False, True)}
+    cell = round(fonts[False].getlength("M"))
+    high = round(_SIZE * 1.25)
+    image = Image.new("RGB", (cell * width + 2 * _MARGIN, high * len(lines) + 2 * _MARGIN), _BACKGROUND)
+    draw = ImageDraw.Draw(image)
+    for row, line in enumerate(lines):
+        column, top = 0, _MARGIN + row * high
+        for run in runs(line):
+            left = _MARGIN + column * cell
+            if run.reverse:
+                draw.rectangle((left, top, left + cell * len(run.text) - 1, top + high - 1), fill=run.colour)
+            colour = _BACKGROUND if run.reverse else run.colour
+            for index, char in enumerate(run.text):
+                _glyph(draw, char, left + index * cell, top, cell, high, colour, fonts[run.bold])
+            column += len(run.text)
+    return image
+
+
+_LEVELS = " ▁▂▃▄▅▆▇█"
+_EIGHTHS = " ▏▎▍▌▋▊▉█"
+
+
+def _glyph(
+    draw: ImageDraw.ImageDraw,
+    char: str,
+    x: int,
+    y: int,
+    cell: int,
+    high: int,
+    colour: str,
+    font: ImageFont.FreeTypeFont,
+) -> None:
+    """Draw one cell; blocks and lines fill it exactly, as terminals do, the rest comes from the font."""
+    if char in _LEVELS[1:]:
+        height = round(high * _LEVELS.index(char) / 8)
+        draw.rectangle((x, y + high - height, x + cell - 1, y + high - 1), fill=colour)
+    elif char in _EIGHTHS[1:]:
+        draw.rectangle((x, y, x + max(round(cell * _EIGHTHS.index(char) / 8), 1) - 1, y + high - 1), fill=colour)
+    elif char in "─━╸":
+        thick = 2 if char == "─" else 6
+        right = x + (cell // 2 if char == "╸" else cell) - 1
+        draw.rectangle((x, y + high // 2 - thick // 2, right, y + high // 2 + thick // 2 - 1), fill=colour)
+    elif char in "│┃":
+        thick = 2 if char == "│" else 5
+        middle = x + cell // 2 - thick // 2
+        draw.rectangle((middle, y, middle + thick - 1, y + high - 1), fill=colour)
+    elif char != " ":
+        draw.text((x, y), char, fill=colour, font=font)
+
+
+def _font(*, bold: bool) -> ImageFont.FreeTypeFont:
+    return ImageFont.truetype("DejaVuSansMono-Bold.ttf" if bold else "DejaVuSansMono.ttf", _SIZE)
+
+
+def frame(width: int, height: int, backends: int, *, skewed: bool = False) -> list[str]:
+    """A frame of the invented run."""
+    report = sample(backends, skewed=skewed)
+    return build(report, seasoned(report), width, height, COLOUR, UNICODE)
+
+
+def main(arguments: list[str]) -> None:
+    """Write one picture; a name that starts with ``watch`` is of the watch."""
+    out = Path(arguments[0])
+    width, height, backends = (int(word) for word in [*arguments[1:4], *("80", "24", "5")[len(arguments[1:4]) :]])
+    if out.name.startswith("watch"):
+        lines = build_watch(watch_sample(), WatchUi(), width, height, COLOUR, UNICODE)
+    else:
+        lines = frame(width, height, backends, skewed="skew" in out.name)
+    picture(lines, width).quantize(256).save(out, optimize=True)
+
+
+if __name__ == "__main__":
+    main(sys.argv[1:])

@@ -1,0 +1,83 @@
+"""Every expected picture of a screen, by name. ``python -m tests.view.goldens`` writes them anew; read the diff."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+from lbctl.stats.report import Generator
+from lbctl.view.hammer_frame import build
+from lbctl.view.summary import summary
+from lbctl.view.theme import ASCII, PLAIN, UNICODE, Glyphs
+from lbctl.view.watch_frame import WatchUi, build_watch
+from tests.view.sample import left_and_joined, load_aware, open_loop, sample, seasoned
+from tests.view.sample_watch import watch_sample
+
+FOLDER = Path(__file__).parent.parent / "golden"
+_WARNED = Generator("wire", 11.9, 0.97, 4.2, ("loop 97% busy: throughput is a lower bound, latency an upper one",))
+_COMMAND = "lbctl hammer echo demo.echo.v1.Echo/Say -n 10000 -c 50"
+
+
+def hammer(
+    width: int,
+    height: int,
+    backends: int = 5,
+    *,
+    glyphs: Glyphs = UNICODE,
+    page: str = "main",
+    **changes: Any,  # noqa: ANN401
+) -> str:
+    """A frame of the invented run."""
+    report = sample(backends, **changes)
+    ui = seasoned(report)
+    ui.page = page
+    return "\n".join(build(report, ui, width, height, PLAIN, glyphs)) + "\n"
+
+
+def watch(width: int, height: int, **changes: Any) -> str:  # noqa: ANN401
+    """A frame of the invented watch."""
+    return "\n".join(build_watch(watch_sample(**changes), WatchUi(), width, height, PLAIN, UNICODE)) + "\n"
+
+
+GOLDENS: dict[str, Callable[[], str]] = {
+    "hammer-39x24": lambda: hammer(39, 24),
+    "hammer-40x8": lambda: hammer(40, 8),
+    "hammer-60x20": lambda: hammer(60, 20),
+    "hammer-80x24": lambda: hammer(80, 24),
+    "hammer-80x24-skewed": lambda: hammer(80, 24, skewed=True),
+    "hammer-80x24-ascii": lambda: hammer(80, 24, skewed=True, glyphs=ASCII),
+    "hammer-80x24-none": lambda: hammer(80, 24, 0, calls=0),
+    "hammer-80x24-one": lambda: hammer(80, 24, 1),
+    "hammer-80x24-hundred": lambda: hammer(80, 24, 100),
+    "hammer-80x24-help": lambda: hammer(80, 24, page="help"),
+    "hammer-80x24-events": lambda: hammer(80, 24, page="events"),
+    "hammer-80x24-paused": lambda: hammer(80, 24, paused=True),
+    "hammer-80x24-stopping": lambda: hammer(80, 24, stopping=True),
+    "hammer-80x24-warned": lambda: hammer(80, 24, generator=_WARNED),
+    "hammer-100x30-twenty": lambda: hammer(100, 30, 20, skewed=True),
+    "hammer-140x45": lambda: hammer(140, 45, skewed=True),
+    "hammer-140x45-hundred": lambda: hammer(140, 45, 100),
+    "hammer-240x60-twenty": lambda: hammer(240, 60, 20),
+    "watch-60x16": lambda: watch(60, 16),
+    "watch-80x24": lambda: watch(80, 24),
+    "watch-140x20": lambda: watch(140, 20),
+    "watch-80x24-stale": lambda: watch(80, 24, stale_s=12.0, invalid=1),
+    "summary": lambda: summary(sample(5, end_reason="completed", in_flight=0), _COMMAND),
+    "summary-interrupted": lambda: summary(sample(5, skewed=True, end_reason="interrupted"), _COMMAND),
+    "summary-moved": lambda: summary(left_and_joined(), _COMMAND),
+    "summary-open-loop": lambda: summary(open_loop(), _COMMAND),
+    "summary-load-aware": lambda: summary(load_aware(), _COMMAND),
+    "summary-nothing": lambda: summary(sample(0, calls=0, generator=_WARNED), glyphs=ASCII),
+}
+
+
+def main() -> None:
+    """Write all of them."""
+    FOLDER.mkdir(exist_ok=True)
+    for name, make in GOLDENS.items():
+        (FOLDER / f"{name}.txt").write_text(make(), encoding="utf-8")
+
+
+if __name__ == "__main__":
+    main()

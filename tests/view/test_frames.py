@@ -1,0 +1,171 @@
+from __future__ import annotations
+
+import re
+from dataclasses import replace
+from functools import cache
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from lbctl.model import Code, Endpoint, Event, Origin
+from lbctl.stats.report import ErrorGroup, Generator, Report
+from lbctl.view.hammer_frame import build
+from lbctl.view.lines import stripped, width_of
+from lbctl.view.theme import ASCII, COLOUR, MONOCHROME, PLAIN, UNICODE, Glyphs
+from lbctl.view.ui import Ui
+from lbctl.view.watch_frame import WatchUi, build_watch
+from tests.view.goldens import FOLDER, GOLDENS
+from tests.view.sample import load_aware, sample, seasoned
+from tests.view.sample_watch import watch_sample
+
+HOSTILE = "\x1b[2J\x1b]0;owned\x07 名前が長い 😀 \u202e\u200b\x9b31m é" * 3
+SIZES = st.tuples(st.integers(1, 260), st.integers(1, 70))
+
+
+@cache
+def run(backends: int) -> Report:
+    return sample(backends, calls=200 * backends)
+
+
+@cache
+def watched(backends: int) -> Ui:
+    return seasoned(run(backends))
+
+
+def hostile(report: Report) -> Report:
+    """The same run with everything from the network against us."""
+    rows = tuple(
+        replace(row, address=row.address + HOSTILE, key=row.key + HOSTILE, reason=HOSTILE, state=state)
+        for row, state in zip(
+            report.backends, ("ready", "left", "draining", "connecting", "transient_failure") * 20, strict=False
+        )
+    )
+    return replace(
+        report,
+        method=HOSTILE,
+        service=HOSTILE,
+        policy=HOSTILE,
+        backends=rows,
+        error_groups=(ErrorGroup(Code.DATA_LOSS, Origin.HTTP, HOSTILE, 10**9, {HOSTILE: 7}),),
+        events=(Event(1e6, "log", HOSTILE, HOSTILE),),
+        generator=Generator("wire", 1.0, 1.0, 1.0, (HOSTILE,)),
+    )
+
+
+@pytest.mark.parametrize("name", GOLDENS)
+def test_a_screen_looks_as_agreed(name: str) -> None:
+    assert GOLDENS[name]() == (FOLDER / f"{name}.txt").read_text(encoding="utf-8")
+
+
+@given(
+    size=SIZES,
+    backends=st.sampled_from((0, 1, 3, 5, 20, 100)),
+    page=st.sampled_from(("main", "events", "help")),
+    glyphs=st.sampled_from((UNICODE, ASCII)),
+    histogram=st.sampled_from((None, True, False)),
+    bad=st.booleans(),
+    focus=st.booleans(),
+)
+@settings(max_examples=300, deadline=None)
+def test_a_frame_has_exactly_the_lines_of_the_window_and_none_is_too_wide(
+    size: tuple[int, int], backends: int, page: str, glyphs: Glyphs, histogram: bool | None, bad: bool, focus: bool
+) -> None:
+    width, height = size
+    report = hostile(run(backends)) if bad else run(backends)
+    ui = Ui(page=page, histogram=histogram, focus=focus, series=watched(backends).series)
+    lines = build(report, ui, width, height, COLOUR, glyphs)
+    assert len(lines) == height
+    assert max(map(width_of, lines)) <= width
+    for line in lines:
+        assert stripped(line).isprintable()
+        if glyphs.ascii:
+            assert line.isascii()
+
+
+@given(size=SIZES, glyphs=st.sampled_from((UNICODE, ASCII)), bad=st.booleans(), many=st.booleans())
+@settings(max_examples=200, deadline=None)
+def test_a_watch_frame_has_exactly_the_lines_of_the_window_and_none_is_too_wide(
+    size: tuple[int, int], glyphs: Glyphs, bad: bool, many: bool
+) -> None:
+    width, height = size
+    report = watch_sample()
+    if bad:
+        rows = tuple(
+            replace(
+                row,
+                instance=replace(row.instance, key=HOSTILE, endpoint=Endpoint(HOSTILE, 1)),
+                health=HOSTILE,
+                change=HOSTILE,
+            )
+            for row in report.rows
+        )
+        report = replace(report, rows=rows, prefix=HOSTILE, events=(Event(0, HOSTILE, HOSTILE, HOSTILE, "bad"),))
+    if many:
+        report = replace(report, rows=report.rows * 20)
+    lines = build_watch(report, WatchUi(), width, height, COLOUR, glyphs)
+    assert len(lines) == height
+    assert max(map(width_of, lines)) <= width
+    for line in lines:
+        assert stripped(line).isprintable()
+        if glyphs.ascii:
+            assert line.isascii()
+
+
+@pytest.mark.parametrize("size", [(60, 20), (80, 24), (140, 45)])
+def test_no_colour_means_no_colour_and_keeps_bold(size: tuple[int, int]) -> None:
+    report = run(5)
+    text = "".join(build(report, watched(5), *size, MONOCHROME, UNICODE))
+    assert not re.search(r"\x1b\[(3|9)", text)
+    assert "\x1b[1m" in text
+
+
+@pytest.mark.parametrize("size", [(60, 20), (80, 24), (140, 45), (200, 60)])
+def test_colour_changes_no_character(size: tuple[int, int]) -> None:
+    report, ui = run(20), watched(20)
+    coloured = [stripped(line) for line in build(report, ui, *size, COLOUR, ASCII)]
+    plain = build(report, ui, *size, PLAIN, ASCII)
+    assert coloured[2:] == plain[2:]  # the progress bar's track is a glyph where there is no colour
+    assert coloured[0] == plain[0]
+
+
+def test_every_line_ends_what_it_began() -> None:
+    for line in build(run(20), watched(20), 140, 45, COLOUR, UNICODE):
+        assert "\x1b" not in line or line.rfind("\x1b[0m") > max(line.rfind("\x1b[3"), line.rfind("\x1b[9"))
+
+
+def test_a_load_aware_policy_has_no_expected_share_and_no_difference() -> None:
+    report = load_aware()
+    frame = build(report, Ui(), 60, 24, PLAIN, UNICODE)
+    assert "load-aware" in frame[4]
+    for line in frame[6:9]:  # marker and state come before the address
+        cells = line.replace("▸", "").split()
+        assert (cells[3], cells[5]) == ("-", "-")
+
+
+def test_without_calls_every_number_is_a_dash() -> None:
+    report = sample(3, calls=0)
+    frame = build(report, Ui(), 80, 24, PLAIN, UNICODE)
+    assert "p50 -  p90 -  p99 -  max -" in frame[3]
+    assert "0us" not in "\n".join(frame)
+
+
+def test_the_selection_stays_on_its_backend_when_the_order_changes() -> None:
+    report = run(20)
+    ui = Ui()
+    rows = ui.ordered(report)
+    ui.select(rows, 7)
+    chosen = rows[7].address
+    ui.sort, ui.reverse = 1, True
+    again = ui.ordered(report)
+    assert again[ui.position(again)].address == chosen
+
+
+def test_the_selected_backend_is_on_the_screen_wherever_it_is() -> None:
+    report = run(100)
+    ui = Ui()
+    rows = ui.ordered(report)
+    for index in range(100):
+        ui.select(rows, index)
+        frame = build(report, ui, 80, 24, PLAIN, UNICODE)
+        assert any(line.startswith("▸") and rows[index].address in line for line in frame)
