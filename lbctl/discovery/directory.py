@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from collections.abc import AsyncGenerator
 from contextlib import aclosing
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import NamedTuple
 
 from lbctl.discovery.catalog import Catalog
-from lbctl.discovery.changes import Change, diff
+from lbctl.discovery.changes import Change, Op, diff
 from lbctl.discovery.names import find
 from lbctl.discovery.scan import scan
 from lbctl.errors import UsageError
@@ -85,7 +85,7 @@ class _Follower:
                 for entry in entries:
                     self._catalog.put(entry)
                 self._synced = True
-                return self._update(revision)
+                return self._first(revision)
             case Changes(revision, changes):
                 self._apply(changes)
                 return self._update(revision)
@@ -107,6 +107,11 @@ class _Follower:
                 self._catalog.remove(change.key)
             else:
                 self._catalog.put(change.entry)
+
+    def _first(self, revision: int) -> Update:
+        """Tell what is different since the caller's reading; keys that were unusable then are no news."""
+        update = self._update(revision)
+        return replace(update, changes=tuple(change for change in update.changes if change.op is not Op.INVALID))
 
     def _update(self, revision: int, notice: Notice | None = None) -> Update:
         before, invalid_before = self._service, self._invalid

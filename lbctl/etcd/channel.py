@@ -2,13 +2,19 @@
 
 from __future__ import annotations
 
+import asyncio
+from collections.abc import Callable
 from typing import Any
 
 import grpc
 import grpc.aio
 
 from lbctl.etcd.config import EtcdConfig, read_file
-from lbctl.etcd.stubs import rpc
+from lbctl.etcd.failures import SessionClosed
+from lbctl.etcd.stubs import Message, rpc
+
+Metadata = tuple[tuple[str, str], ...]
+Stream = grpc.aio.StreamStreamCall[Message, Message]
 
 _OPTIONS: tuple[tuple[str, int], ...] = (
     ("grpc.max_receive_message_length", -1),  # a watch that catches up sends more than 4 MiB in one message
@@ -30,6 +36,8 @@ class Channel:
     def __init__(self, config: EtcdConfig, endpoint: str) -> None:
         self.endpoint = endpoint
         self._channel = _open(config, endpoint)
+        self._streams: list[Stream] = []
+        self.closed = asyncio.Event()
         self.kv = rpc.KVStub(self._channel)
         self.lease = rpc.LeaseStub(self._channel)
         self.watch = rpc.WatchStub(self._channel)
@@ -41,7 +49,22 @@ class Channel:
         ready: bool = self._channel.get_state() is grpc.ChannelConnectivity.READY
         return ready
 
+    def check_open(self) -> None:
+        if self.closed.is_set():
+            raise SessionClosed("the etcd session is closed")
+
+    def stream(self, method: Callable[[Channel], Any], metadata: Metadata) -> Stream:
+        """Start a bidirectional stream that ends with this channel."""
+        self.check_open()
+        call: Stream = method(self)(metadata=metadata)
+        self._streams.append(call)
+        return call
+
     async def close(self) -> None:
+        """End every stream and close the connection."""
+        self.closed.set()
+        for call in self._streams:
+            call.cancel()
         await self._channel.close(None)
 
 

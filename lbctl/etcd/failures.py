@@ -30,6 +30,10 @@ class LeaseGone(RegistryError):
     """The lease does not exist: it expired or was revoked."""
 
 
+class SessionClosed(RegistryError):
+    """The session was closed while, or before, it was used."""
+
+
 class Kind(Enum):
     """What to do about a failed call."""
 

@@ -12,9 +12,9 @@ import grpc.aio
 
 from lbctl.errors import RegistryError
 from lbctl.etcd.backoff import Backoff
-from lbctl.etcd.channel import Channel
+from lbctl.etcd.channel import Stream
 from lbctl.etcd.client import Etcd
-from lbctl.etcd.failures import Kind, LeaseGone, kind_of, reason_of
+from lbctl.etcd.failures import Kind, LeaseGone, SessionClosed, kind_of, reason_of
 from lbctl.etcd.stubs import Message, pb
 
 _BEATS_PER_TTL = 3
@@ -22,7 +22,6 @@ _MIN_REPLY_S = 1.0
 _REVOKE_WITHIN_S = 2.0
 
 Notice = Callable[[str], None]
-Stream = grpc.aio.StreamStreamCall[Message, Message]
 
 
 class LeaseKeeper:
@@ -39,7 +38,7 @@ class LeaseKeeper:
         self._value = value
         self._ttl = ttl_s
         self._notice = on_notice
-        self._backoff = Backoff(etcd.session.rng)
+        self._backoff = Backoff(etcd.session.rng, limit_s=min(2.0, ttl_s / 5))  # back before a fresh lease expires
         self._lost = False
         self._attempt = 0
         self._task: asyncio.Task[None] | None = None
@@ -93,6 +92,8 @@ class LeaseKeeper:
                 await self._beat_until_broken()
             except LeaseGone:
                 await self._register_again()
+            except SessionClosed:
+                return
             except (RegistryError, grpc.RpcError, asyncio.InvalidStateError, TimeoutError) as error:
                 self._note_loss(error)
             await asyncio.sleep(self._backoff.next())
@@ -109,21 +110,14 @@ class LeaseKeeper:
     async def _beat_until_broken(self) -> None:
         session = self._etcd.session
         channel = session.open_stream_channel(self._attempt)
-        call = None
         try:
-            call = await self._open(channel)
+            metadata = await session.credentials(channel, self._reply_within)
+            call = channel.stream(lambda channel: channel.lease.LeaseKeepAlive, metadata)
             while True:
                 left = await self._beat(call)
                 await asyncio.sleep(left / _BEATS_PER_TTL)
         finally:
-            if call is not None:
-                call.cancel()
             await session.close_stream_channel(channel)
-
-    async def _open(self, channel: Channel) -> Stream:
-        metadata = await self._etcd.session.credentials(channel, self._reply_within)
-        call: Stream = channel.lease.LeaseKeepAlive(metadata=metadata)
-        return call
 
     async def _beat(self, call: Stream) -> int:
         """Renew the lease once and return its seconds; raise LeaseGone when etcd no longer knows it."""

@@ -11,12 +11,11 @@ import grpc
 
 from lbctl.errors import RegistryError
 from lbctl.etcd.backoff import Backoff
-from lbctl.etcd.channel import Channel
+from lbctl.etcd.channel import Channel, Metadata
 from lbctl.etcd.config import EtcdConfig
-from lbctl.etcd.failures import Kind, kind_of, reason_of, refused, unreachable
+from lbctl.etcd.failures import Kind, SessionClosed, kind_of, reason_of, refused, unreachable
 from lbctl.etcd.stubs import Message, pb
 
-Metadata = tuple[tuple[str, str], ...]
 Method = Callable[[Channel], Any]
 
 _MIN_TRY_S = 0.05
@@ -100,6 +99,7 @@ class Session:
 
     def open_stream_channel(self, attempt: int) -> Channel:
         """Open a connection that serves one stream alone; ``attempt`` counts through the endpoints."""
+        self._check_open()
         channel = Channel(self.config, self.stream_endpoint(attempt))
         self._streams.add(channel)
         return channel
@@ -117,9 +117,12 @@ class Session:
         for channel in channels:
             await channel.close()
 
-    def _channel(self) -> Channel:
+    def _check_open(self) -> None:
         if self.closed:
-            raise RegistryError("the etcd session is closed")
+            raise SessionClosed("the etcd session is closed")
+
+    def _channel(self) -> Channel:
+        self._check_open()
         endpoint = self.config.endpoints[self._at]
         if endpoint not in self._unary:
             self._unary[endpoint] = Channel(self.config, endpoint)
@@ -134,7 +137,14 @@ class Session:
     async def _try(self, channel: Channel, method: Method, request: Message, left_s: float) -> Message:
         timeout = max(left_s / (2 if len(self.config.endpoints) > 1 else 1), _MIN_TRY_S)
         metadata = await self.credentials(channel, timeout)
-        return await method(channel)(request, timeout=timeout, metadata=metadata)
+        channel.check_open()
+        try:
+            return await method(channel)(request, timeout=timeout, metadata=metadata)
+        except asyncio.CancelledError:
+            task = asyncio.current_task()
+            if task is not None and not task.cancelling():  # closing a channel cancels those who use it
+                channel.check_open()
+            raise
 
     def _explain(self, kind: Kind, error: grpc.RpcError, endpoint: str, *, connected: bool) -> RegistryError:
         if kind in {Kind.FATAL, Kind.STALE_TOKEN, Kind.BUSY}:

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Sequence
+from collections.abc import Coroutine, Iterator, Sequence
+from contextlib import contextmanager
 from typing import Any
 
 import grpc
@@ -48,13 +49,7 @@ class WatchStream:
     async def open(self, start: int) -> Message:
         """Ask for everything from revision ``start`` on; return the header of etcd's consent."""
         try:
-            async with asyncio.timeout(FIRST_REPLY_S):
-                metadata = await self._session.credentials(self._channel, FIRST_REPLY_S)
-                self._call = self._channel.watch.Watch(metadata=metadata)
-                await self._call.write(pb.WatchRequest(create_request=self._create(start)))
-                reply = await self._read()
-        except TimeoutError:
-            raise Broken(f"no answer within {FIRST_REPLY_S:g}s") from None
+            reply = await self._unless_closed(self._ask(start))
         except grpc.RpcError as error:
             raise self._failure(error) from error
         if not reply.created:
@@ -71,19 +66,31 @@ class WatchStream:
         self._check(reply)
         return reply
 
-    def cancel(self) -> None:
-        if self._call is not None:
-            self._call.cancel()
+    async def _unless_closed(self, asking: Coroutine[None, None, Message]) -> Message:
+        """Bound the wait for the first reply; grpc.aio leaves a write hanging when its channel is closed under it."""
+        answer = asyncio.create_task(asking)
+        closed = asyncio.create_task(self._channel.closed.wait())
+        try:
+            await asyncio.wait({answer, closed}, timeout=FIRST_REPLY_S, return_when=asyncio.FIRST_COMPLETED)
+            if answer.done():
+                return answer.result()
+        finally:
+            answer.cancel()
+            closed.cancel()
+        raise Broken(
+            "the connection was closed" if self._channel.closed.is_set() else f"no answer within {FIRST_REPLY_S:g}s"
+        )
+
+    async def _ask(self, start: int) -> Message:
+        metadata = await self._session.credentials(self._channel, FIRST_REPLY_S)
+        self._call = self._channel.stream(lambda channel: channel.watch.Watch, metadata)
+        with _ended_by_close():
+            await self._call.write(pb.WatchRequest(create_request=self._create(start)))
+        return await self._read()
 
     async def _read(self) -> Message:
-        try:
+        with _ended_by_close():
             reply = await self._call.read()
-        except asyncio.CancelledError:
-            # Closing the channel cancels its readers; that is an end of the stream, not of this task.
-            task = asyncio.current_task()
-            if task is None or task.cancelling():
-                raise
-            raise Broken("the connection was closed") from None
         if reply is grpc.aio.EOF:  # type: ignore[attr-defined]  # missing in its type stubs only
             raise Broken("etcd ended the stream")
         return reply
@@ -107,3 +114,17 @@ class WatchStream:
         if kind is Kind.FATAL and error.code() not in _TRANSIENT:
             return refused(error, self._channel.endpoint)
         return Broken(reason_of(error))
+
+
+@contextmanager
+def _ended_by_close() -> Iterator[None]:
+    """Turn what grpc does to the users of a closed channel into an end of the stream; it cancels them, too."""
+    try:
+        yield
+    except asyncio.CancelledError:
+        task = asyncio.current_task()
+        if task is None or task.cancelling():  # it is us who are cancelled
+            raise
+        raise Broken("the connection was closed") from None
+    except (grpc.aio.UsageError, asyncio.InvalidStateError):
+        raise Broken("the connection was closed") from None

@@ -7,9 +7,10 @@ from collections.abc import AsyncGenerator, AsyncIterator
 from contextlib import asynccontextmanager
 from typing import TYPE_CHECKING
 
+from lbctl.errors import RegistryError
 from lbctl.etcd.backoff import Backoff
 from lbctl.etcd.events import Change, Changes, Listing, Lost, Resumed, Resync, Snapshot, WatchEvent
-from lbctl.etcd.failures import AccessDenied, Unreachable
+from lbctl.etcd.failures import AccessDenied, SessionClosed, Unreachable
 from lbctl.etcd.ranges import prefix_range
 from lbctl.etcd.stream import Broken, HistoryGone, WatchStream
 from lbctl.etcd.stubs import Message
@@ -44,15 +45,27 @@ class Watcher:
             try:
                 async for event in self._until_broken():
                     yield event
-            except HistoryGone as gone:
-                self._history_gone = str(gone)
-            except AccessDenied:
-                if not self._log_in_again():
-                    raise
-            except (Broken, Unreachable) as broken:
-                lost = self._note_loss(str(broken))
-                if lost and not self._session.closed:
-                    yield lost
+            except (HistoryGone, Broken, RegistryError) as end:
+                for notice in self._judge(end):
+                    yield notice
+            await self._pause()
+
+    def _judge(self, end: Exception) -> tuple[Lost, ...]:
+        """Decide what the end of a stream means: nothing to tell, an outage, or an error that goes on up."""
+        match end:
+            case SessionClosed():
+                return ()
+            case HistoryGone():
+                self._history_gone = str(end)
+                return ()
+            case AccessDenied() if self._log_in_again():
+                return ()
+            case Broken() | Unreachable():
+                return self._note_loss(str(end))
+        raise end
+
+    async def _pause(self) -> None:
+        if not self._session.closed:
             await asyncio.sleep(self._backoff.next())
 
     async def _until_broken(self) -> AsyncIterator[WatchEvent]:
@@ -87,7 +100,6 @@ class Watcher:
         try:
             yield stream, channel.endpoint
         finally:
-            stream.cancel()
             await self._session.close_stream_channel(channel)
 
     def _log_in_again(self) -> bool:
@@ -97,12 +109,12 @@ class Watcher:
         self._session.forget_credentials()
         return allowed
 
-    def _note_loss(self, reason: str) -> Lost | None:
+    def _note_loss(self, reason: str) -> tuple[Lost, ...]:
         """Go on to the next endpoint; an outage is told once, however many attempts it takes."""
         endpoint = self._session.stream_endpoint(self._attempt)
         self._attempt += 1
         already, self._lost = self._lost, True
-        return None if already else Lost(endpoint, reason)
+        return () if already or self._session.closed else (Lost(endpoint, reason),)
 
 
 class _Known:
