@@ -47,11 +47,11 @@ PLAIN_LOOK = Look(PLAIN, UNICODE)
 
 def test_the_instances_of_a_service_line_up_in_columns() -> None:
     assert instances_table(LISTING, SERVICE, PLAIN_LOOK).lines == [
-        "ADDRESS            WEIGHT  SHARE  HEALTH           RTT  LEASE           AGE",
-        "10.0.0.11:50051         5  55.6%  SERVING        400us  7587ab01 8s/10s  rev 11 (+9)",
+        "ADDRESS            WEIGHT  SHARE  HEALTH           RTT  LEASE             AGE",
+        "10.0.0.11:50051         5  55.6%  SERVING        400us  7587ab01 8s/10s   rev 11 (+9)",
         "10.0.0.12:50051         3  33.3%  REFUSED            -  7587ab02 expired  rev 12 (+8)",
-        "10.0.0.13:50051         2   0.0%  disabled           -  none            rev 13 (+7)",
-        "[fe80::a:1]:50051     (1)  11.1%  UNIMPLEMENTED  1.2ms  none            rev 14 (+6)",
+        "10.0.0.13:50051         2   0.0%  disabled           -  none              rev 13 (+7)",
+        "[fe80::a:1]:50051     (1)  11.1%  UNIMPLEMENTED  1.2ms  none              rev 14 (+6)",
     ]
 
 
@@ -83,11 +83,11 @@ def test_columns_are_dropped_from_the_least_important_and_named() -> None:
 
 def test_a_long_name_is_cut_in_the_middle_before_a_column_goes() -> None:
     service = replace(SERVICE, name="/services/very.long.name.of.a.v1.InventoryService")
-    table = services_table(Listing(Registry(20, (service,))), Look(PLAIN, UNICODE, 80))
+    table = services_table(Listing(Registry(20, (service,))), Look(PLAIN, UNICODE, 88))
     assert table.hidden == []
     assert len(table.lines[1].split()[0]) < len(service.name)
     assert "…" in table.lines[1]
-    assert "~" in services_table(Listing(Registry(20, (service,))), Look(PLAIN, ASCII, 80)).lines[1]
+    assert "~" in services_table(Listing(Registry(20, (service,))), Look(PLAIN, ASCII, 88)).lines[1]
 
 
 def test_colour_adds_only_escape_sequences() -> None:

@@ -1,0 +1,150 @@
+"""The watch against a real etcd, through what happens to it."""
+
+from __future__ import annotations
+
+import asyncio
+import socket
+from collections.abc import AsyncIterator, Callable, Iterator
+from contextlib import AbstractAsyncContextManager, asynccontextmanager
+from datetime import datetime
+from random import Random
+
+import pytest
+
+from lbctl.clock import SystemClock
+from lbctl.commands.screen import WatchControls, WatchReport
+from lbctl.commands.watch import Means, Watch, run
+from lbctl.commands.watch_book import Told
+from lbctl.demo.etcd_server import EtcdServer
+from lbctl.errors import NotFound
+from lbctl.etcd.client import Etcd
+from lbctl.etcd.config import EtcdConfig
+
+A, B = b"/services/echo/127.0.0.1:1", b"/services/echo/127.0.0.1:2"
+
+
+class Onlooker:
+    """A screen that shows nothing: it keeps the controls and the report, and collects what is told."""
+
+    def __init__(self) -> None:
+        self.told: list[Told] = []
+        self.controls: WatchControls | None = None
+        self.report: Callable[[], WatchReport] | None = None
+        self._news = asyncio.Event()
+
+    @asynccontextmanager
+    async def _show(self) -> AsyncIterator[None]:
+        yield
+
+    def showing(self, report: Callable[[], WatchReport], controls: WatchControls) -> AbstractAsyncContextManager[None]:
+        self.report, self.controls = report, controls
+        return self._show()
+
+    def tell(self, told: Told, at: datetime) -> None:
+        self.told.append(told)
+        self._news.set()
+
+    async def hears(self, kind: str, text: str, backend: str | None = None) -> Told:
+        """Wait for an event of this kind with this text in it, about this backend if one is named."""
+        async with asyncio.timeout(20):
+            while True:
+                for told in self.told:
+                    event = told.event
+                    if event.kind == kind and text in event.text and backend in (None, event.backend):
+                        return told
+                self._news.clear()
+                await self._news.wait()
+
+
+@asynccontextmanager
+async def watching(endpoint: str, *, check: bool = False) -> AsyncIterator[Onlooker]:
+    """Watch ``echo`` for a block."""
+    onlooker = Onlooker()
+    async with Etcd(EtcdConfig((endpoint,)), Random(1)) as etcd:
+        request = Watch("echo", check=check, interval_s=0.05, timeout_s=1.0)
+        work = asyncio.create_task(run(Means(etcd, SystemClock(), Random(1)), request, onlooker, onlooker.tell))
+        try:
+            await onlooker.hears("resync", "synced at rev")
+            yield onlooker
+            assert onlooker.controls is not None
+            onlooker.controls.stop()
+        except BaseException:
+            work.cancel()
+            raise
+        await work
+
+
+@pytest.fixture
+def closed() -> Iterator[str]:
+    """An address that refuses connections for as long as the test lasts: bound, and not listening."""
+    with socket.socket() as reserved:
+        reserved.bind(("127.0.0.1", 0))
+        yield f"127.0.0.1:{reserved.getsockname()[1]}"
+
+
+async def test_joins_weights_and_leaves_are_told_as_they_happen(etcd: Etcd) -> None:
+    await etcd.put(A, b"127.0.0.1:1|5")
+    async with watching(etcd.endpoints[0]) as onlooker:
+        lease = await etcd.grant(60)
+        await etcd.put(B, b"127.0.0.1:2|2", lease)
+        joined = await onlooker.hears("joined", "weight 2, lease ..")
+        assert joined.event.backend == "127.0.0.1:2"
+        assert "ttl 60s" in joined.event.text
+        revision = await etcd.put(B, b"127.0.0.1:2|4", lease)
+        weight = await onlooker.hears("weight", "weight 2 -> 4")
+        assert weight.revision == revision
+        await etcd.delete(A)
+        assert (await onlooker.hears("left", "key deleted")).event.backend == "127.0.0.1:1"
+        await etcd.revoke(lease)
+        assert (await onlooker.hears("left", "its lease is gone")).event.backend == "127.0.0.1:2"
+
+
+async def test_the_report_has_share_lease_and_health(etcd: Etcd, closed: str) -> None:
+    lease = await etcd.grant(60)
+    await etcd.put(b"/services/echo/a", f"{closed}|3".encode(), lease)
+    await etcd.put(b"/services/echo/b", f"{closed}|1".encode())
+    async with watching(etcd.endpoints[0], check=True) as onlooker:
+        await onlooker.hears("health", "REFUSED", closed)
+        assert onlooker.report is not None
+        first, second = onlooker.report().rows
+        assert (first.share, second.share) == (0.75, 0.25)
+        assert (first.state, first.health, second.health) == ("down", "REFUSED", "REFUSED")
+        assert (first.granted_s, second.granted_s) == (60, None)
+        assert first.ttl_s is not None
+        assert 50 < first.ttl_s <= 60
+
+
+async def test_a_health_check_can_be_asked_for_by_hand(etcd: Etcd, closed: str) -> None:
+    await etcd.put(b"/services/echo/a", f"{closed}|3".encode())
+    async with watching(etcd.endpoints[0]) as onlooker:
+        assert onlooker.report is not None
+        assert onlooker.report().rows[0].health is None
+        assert onlooker.controls is not None
+        onlooker.controls.check()
+        await onlooker.hears("health", "REFUSED", closed)
+
+
+async def test_a_service_that_is_not_there_is_refused_with_the_nearest_name(etcd: Etcd) -> None:
+    await etcd.put(b"/services/ecco/127.0.0.1:1", b"127.0.0.1:1|3")
+    onlooker = Onlooker()
+    with pytest.raises(NotFound, match='no service "echo" in etcd') as refused:
+        await run(Means(etcd, SystemClock(), Random(1)), Watch("echo"), onlooker, onlooker.tell)
+    assert refused.value.hint == "did you mean: ecco"
+
+
+async def test_a_restart_of_etcd_is_two_events_and_nothing_is_lost(own_etcd: EtcdServer) -> None:
+    async with Etcd(EtcdConfig((own_etcd.endpoint,)), Random(2)) as writer:
+        await writer.put(A, b"127.0.0.1:1|5")
+        async with watching(own_etcd.endpoint) as onlooker:
+            await own_etcd.kill()
+            await onlooker.hears("resync", "registry lost: ")
+            assert onlooker.report is not None
+            assert onlooker.report().stale_s is not None
+            assert len(onlooker.report().rows) == 1
+            await own_etcd.restart()
+            await onlooker.hears("resync", "synced again at rev ")
+            await writer.put(B, b"127.0.0.1:2|2")
+            await writer.put(A, b"127.0.0.1:1|9")
+            await onlooker.hears("joined", "weight 2")
+            await onlooker.hears("weight", "weight 5 -> 9")
+            assert onlooker.report().stale_s is None
