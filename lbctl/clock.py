@@ -8,9 +8,11 @@ from typing import Protocol
 
 
 class Clock(Protocol):
-    """A monotonic clock in nanoseconds, and the wall clock for stamps people read."""
+    """A monotonic clock in nanoseconds, this process's CPU time, and the wall clock for stamps people read."""
 
     def now_ns(self) -> int: ...
+
+    def cpu_s(self) -> float: ...
 
     def wall(self) -> datetime: ...
 
@@ -19,6 +21,7 @@ class SystemClock:
     """The machine's clocks."""
 
     now_ns = staticmethod(time.perf_counter_ns)
+    cpu_s = staticmethod(time.process_time)
 
     @staticmethod
     def wall() -> datetime:

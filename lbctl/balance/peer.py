@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from typing import Protocol
+from dataclasses import dataclass, field
+from typing import Any, Protocol
 
 from lbctl.model import Instance
 
@@ -11,7 +11,14 @@ from lbctl.model import Instance
 class Target(Protocol):
     """Where a picked call goes: a subchannel, or a modelled server."""
 
-    def send(self, call: object) -> None: ...
+    def send(self, call: Any) -> None: ...  # noqa: ANN401  # the engine's own object, opaque here
+
+
+class Nowhere:
+    """The target of a peer that nobody has connected: picking it is a mistake of ours."""
+
+    def send(self, call: Any) -> None:  # noqa: ANN401
+        raise AssertionError("picked a peer without a target")
 
 
 @dataclass(slots=True, eq=False)
@@ -22,7 +29,7 @@ class Peer:
     """
 
     instance: Instance
-    target: Target | None = None
+    target: Target = field(default_factory=Nowhere)
     picks: int = 0
     finished: int = 0
     expected: float = 0.0  # picks expected in closed epochs

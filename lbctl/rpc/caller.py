@@ -36,6 +36,9 @@ class _Pending:
         self.attempts = 1
         self.future: asyncio.Future[Result] = asyncio.get_running_loop().create_future()
 
+    def alone(self) -> _Pending:
+        return self
+
     def end(self, reply: Reply) -> None:
         if not self.future.done():
             self.future.set_result(Result(reply, self.attempts))
@@ -138,7 +141,7 @@ class Caller:
         # In the next turn of the loop: the connection that gave it back is still being dealt with.
         asyncio.get_running_loop().call_soon(self._send, call)
 
-    def returned(self, subchannel: Subchannel, calls: list[Call]) -> None:
+    def returned(self, subchannel: Subchannel, calls: list[Call], now_ns: int) -> None:
         """Calls that waited in the subchannel when its connection failed."""
         for call in calls:
             assert isinstance(call, _Pending)

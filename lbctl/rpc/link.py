@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import asyncio
 import socket
+from collections.abc import Callable
 from functools import partial
-from typing import Final, Protocol
+from typing import Final, Protocol, cast
 
 from lbctl.clock import Clock
 from lbctl.wire.session import Session
+from lbctl.wire.state import Call
 
 _HIGH_WATER: Final = 256 << 10
 _LOW_WATER: Final = 64 << 10
@@ -23,17 +25,24 @@ class Owner(Protocol):
 
 
 class Flusher:
-    """The links with output waiting: one write per link and turn, however many calls were started on it."""
+    """The links with output waiting: one write per link and turn, however many calls were started on it.
 
-    __slots__ = ("dirty",)
+    ``on_written`` is told of every call that had to wait and was in what has just been written.
+    """
 
-    def __init__(self) -> None:
+    def __init__(self, on_written: Callable[[list[Call]], None] = lambda calls: None) -> None:
         self.dirty: list[Link] = []
+        self.started: list[Call] = []
+        self.on_written = on_written
 
     def flush(self) -> None:
         """Write everything that waits."""
         while self.dirty:
             self.dirty.pop().flush()
+        if self.started:
+            calls = self.started.copy()
+            self.started.clear()
+            self.on_written(calls)
 
 
 class Link(asyncio.Protocol):
@@ -51,9 +60,10 @@ class Link(asyncio.Protocol):
         self._now = clock.now_ns
         self._transport: asyncio.Transport | None = None
         session.on_output = partial(flusher.dirty.append, self)
+        session.started = flusher.started
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
-        assert isinstance(transport, asyncio.Transport)
+        transport = cast(asyncio.Transport, transport)  # uvloop's is one only in shape
         raw = transport.get_extra_info("socket")
         if raw is not None and raw.family in (socket.AF_INET, socket.AF_INET6):
             raw.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
@@ -81,6 +91,7 @@ class Link(asyncio.Protocol):
 
     def resume_writing(self) -> None:
         self.session.pause(False)
+        self._owner.received(self, self._now())
         self._flusher.flush()
 
     def connection_lost(self, error: Exception | None) -> None:

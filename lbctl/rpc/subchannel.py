@@ -42,7 +42,7 @@ class Listener(Protocol):
 
     def finished(self, subchannel: Subchannel, session: Session, now_ns: int) -> None: ...
 
-    def returned(self, subchannel: Subchannel, calls: list[Call]) -> None: ...
+    def returned(self, subchannel: Subchannel, calls: list[Call], now_ns: int) -> None: ...
 
     def changed(self, subchannel: Subchannel, state: Connectivity, reason: str) -> None: ...
 
@@ -109,6 +109,19 @@ class Subchannel:
             link.session.cancel(reply)
             self._settle(link, now)
 
+    def retire(self) -> None:
+        """Take no new calls, close each connection once its calls have ended; ``aclose`` ends it at once."""
+        self.state = Connectivity.SHUTDOWN
+        if self._connecting is not None:
+            self._connecting.cancel()
+        self._return_parked()
+        for link in list(self._links):
+            if link.session.ready:
+                self._drain(link)
+            else:
+                link.abort()
+        self._flusher.flush()
+
     def settle(self) -> None:
         """Hand over what enqueueing decided at once, and write what it queued."""
         now = self._clock.now_ns()
@@ -148,7 +161,7 @@ class Subchannel:
         session = link.session
         if session.done or session.replies or session.unsent or session.refused:
             self._listener.finished(self, session, now_ns)
-        if session.ready and session.draining and not session.closed:
+        if session.ready and not session.closed and (session.draining or self.state is Connectivity.SHUTDOWN):
             self._drain(link)
 
     def lost(self, link: Link) -> None:
@@ -168,7 +181,8 @@ class Subchannel:
         if link is self._current:
             self._current = None
             self.send = self._park
-            self.connect()
+            if self.state is not Connectivity.SHUTDOWN:
+                self.connect()
         if not link.session.open:
             link.session.emit(goaway(ErrorCode.NO_ERROR))
             link.close()
@@ -183,7 +197,7 @@ class Subchannel:
     def _return_parked(self) -> None:
         if self._parked:
             parked, self._parked = self._parked, []
-            self._listener.returned(self, [call for call, _ in parked])
+            self._listener.returned(self, [call for call, _ in parked], self._clock.now_ns())
 
     # Connecting.
 

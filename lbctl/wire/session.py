@@ -55,7 +55,7 @@ class Session(State):
         opened = self.open
         if not self._hot or len(opened) >= self.limit or send.connection < size or send.initial < size:
             assert self.request is not None
-            self.enqueue(call, self.request)
+            self.enqueue(call.alone(), self.request)
             return
         # The same as _write_template, without the call.
         stream = self.next_id
@@ -187,6 +187,7 @@ class Session(State):
                 self._write_template(call)
             else:
                 self._send(call, request)
+            self.started.append(call)
         if self.draining:
             self.release_waiting()
         if self.send.busy and not self.paused:

@@ -31,10 +31,16 @@ UNSENT_DEADLINE: Final = local(Code.DEADLINE_EXCEEDED, "deadline exceeded before
 
 
 class Call(Protocol):
-    """What the session asks of a call; the engine's own object. ``timeout_ns`` 0 states the request's deadline."""
+    """What the session asks of a call; the engine's own object. ``timeout_ns`` 0 states the request's deadline.
+
+    One object may stand for many calls that were started together. ``alone`` makes one for a single call, which has
+    to wait and so is written at another time than the rest.
+    """
 
     deadline_ns: int
     timeout_ns: int
+
+    def alone(self) -> Call: ...
 
 
 class Partial(NamedTuple):
@@ -61,11 +67,12 @@ def _nobody() -> None:
 
 
 class State:
-    """Streams, windows, header contexts and the four baskets that finished calls end up in.
+    """Streams, windows, header contexts and the five baskets that calls end up in.
 
     ``done``: calls answered OK (no message kept). ``replies``: (call, reply) of every other end. ``unsent``: calls
     of which nothing was written, free to go elsewhere. ``refused``: (call, reply) the peer says it did not process:
-    one transparent retry is allowed, else the reply stands.
+    one transparent retry is allowed, else the reply stands. ``started``: calls that had to wait and are in the output
+    now; sessions that are flushed together share this list.
     """
 
     def __init__(self, *, keep_messages: bool) -> None:
@@ -76,6 +83,7 @@ class State:
         self.replies: list[tuple[Call, Reply]] = []
         self.unsent: list[Call] = []
         self.refused: list[tuple[Call, Reply]] = []
+        self.started: list[Call] = []
         self.counters: Counter[str] = Counter()
         self.open: dict[int, Call] = {}
         self.progress: dict[int, int] = {}

@@ -1,0 +1,145 @@
+"""The backends of a run: what the registry says is turned into lanes, connections and ready marks."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
+from random import Random
+
+from lbctl.balance.balancer import Balancer, Change
+from lbctl.balance.peer import Peer
+from lbctl.clock import Clock
+from lbctl.load.engine import Engine
+from lbctl.load.lane import Lane
+from lbctl.model import Endpoint, Identity, Instance
+from lbctl.rpc.link import Flusher
+from lbctl.rpc.subchannel import Connectivity, Subchannel
+from lbctl.stats.tally import Tally
+from lbctl.wire.request import Request
+
+Note = Callable[[str, str | None, str, str], None]  # kind, backend, text, level
+
+
+@dataclass(frozen=True, slots=True)
+class Dialling:
+    """How backends are connected: the request each sends, and how long a connection may take, seconds."""
+
+    request_for: Callable[[Endpoint], Request]
+    connect_timeout_s: float
+    flusher: Flusher
+    clock: Clock
+    rng: Random
+
+
+class Backends:
+    """Every backend of the run, also those that left; ``lanes`` is in the order of appearance."""
+
+    def __init__(
+        self,
+        balancer: Balancer,
+        engine: Engine,
+        tally: Tally,
+        dialling: Dialling,
+        note: Note,
+        elapsed_s: Callable[[], float],
+    ) -> None:
+        self.lanes: dict[Peer, Lane] = {}
+        self._subchannels: list[Subchannel] = []  # also those of earlier memberships
+        self._current: dict[Identity, Lane] = {}
+        self._balancer = balancer
+        self._engine = engine
+        self._tally = tally
+        self._dialling = dialling
+        self._note = note
+        self._elapsed_s = elapsed_s
+        self._unsettled: set[Lane] = set()
+        self._settled = asyncio.Event()
+        self._settled.set()
+        self._silent = True  # the first snapshot is told as one event by the caller
+
+    def apply(self, instances: Iterable[Instance]) -> None:
+        """Follow a full snapshot of the registry: connect what is new, let go of what is gone."""
+        change: Change = self._balancer.update(instances)
+        for peer in change.removed:
+            self._remove(peer)
+        for peer in change.added:
+            self._add(peer)
+        for peer, old, new in change.reweighted:
+            self._note("weight", peer.instance.address, f"weight {old} -> {new} (registry)", "change")
+        self._silent = False
+        self._dialling.flusher.flush()
+
+    def _add(self, peer: Peer) -> None:
+        row = self._tally.backend(peer.instance.identity)
+        before = self.lanes.get(peer)
+        lane = Lane(peer, row, self._engine, self._changed, self._elapsed_s(), before)
+        how = self._dialling
+        lane.subchannel = Subchannel(
+            peer.instance.endpoint,
+            how.request_for(peer.instance.endpoint),
+            lane,
+            flusher=how.flusher,
+            clock=how.clock,
+            rng=how.rng,
+            connect_timeout_s=how.connect_timeout_s,
+        )
+        self._subchannels.append(lane.subchannel)
+        peer.target = lane.subchannel
+        self.lanes[peer] = self._current[peer.instance.identity] = lane
+        self._engine.attach(lane)
+        self._unsettled.add(lane)
+        self._settled.clear()
+        if not self._silent:
+            self._note("joined", peer.instance.address, f"joined, weight {peer.weight}", "info")
+        lane.subchannel.connect()
+
+    def _remove(self, peer: Peer) -> None:
+        lane = self._current.pop(peer.instance.identity)
+        lane.left_s = self._elapsed_s()
+        self._settle(lane)
+        self._note("left", peer.instance.address, "left the registry", "change")
+        lane.subchannel.retire()
+
+    def _changed(self, lane: Lane, state: Connectivity, reason: str) -> None:
+        """A connection came up, went down, or could not be made."""
+        ready = state is Connectivity.READY
+        address = lane.instance.address
+        if lane.left_s is None:
+            self._balancer.mark(lane.peer, ready)
+        if ready and lane.told:
+            self._note("health", address, "connected", "good")
+        elif reason and reason != lane.told:
+            self._note("health", address, reason, "bad")
+        lane.told = "" if ready else reason or lane.told
+        if state in (Connectivity.READY, Connectivity.TRANSIENT_FAILURE):
+            self._settle(lane)
+
+    def _settle(self, lane: Lane) -> None:
+        self._unsettled.discard(lane)
+        if not self._unsettled:
+            self._settled.set()
+
+    async def settled(self) -> None:
+        """Wait until every backend has been connected to, or could not be."""
+        await self._settled.wait()
+
+    def failures(self) -> dict[str, str]:
+        """Why each current backend cannot be called, by address; those that can are not in it."""
+        return {
+            lane.instance.address: lane.subchannel.reason
+            for lane in self._current.values()
+            if lane.subchannel.state is not Connectivity.READY
+        }
+
+    def drain(self, key: str, address: str) -> None:
+        """Take a backend out of this client's rotation, or put it back."""
+        for identity, lane in self._current.items():
+            if identity.key == key and str(identity.endpoint) == address:
+                drained = not lane.peer.drained
+                self._balancer.drain(lane.peer, drained)
+                self._note("drain", address, "drained in this client" if drained else "back in rotation", "change")
+
+    async def aclose(self) -> None:
+        """Close every connection."""
+        await asyncio.gather(*(subchannel.aclose() for subchannel in self._subchannels))

@@ -1,0 +1,28 @@
+"""The calls that were started together: one object for all of them, since their times are the same."""
+
+from __future__ import annotations
+
+
+class Batch:
+    """Times in nanoseconds of the run's clock. ``timeout_ns`` is 0 while the request's own deadline is stated.
+
+    A call that has to wait, or is sent again, leaves the batch and gets an object of its own (``alone``).
+    """
+
+    __slots__ = ("attempts", "deadline_ns", "left", "queued_ns", "timeout_ns", "written_ns")
+
+    def __init__(self, queued_ns: int, deadline_ns: int) -> None:
+        self.queued_ns = queued_ns
+        self.deadline_ns = deadline_ns
+        self.written_ns = 0  # 0 until it was written
+        self.timeout_ns = 0
+        self.attempts = 1
+        self.left = 0  # calls that left this batch
+
+    def alone(self) -> Batch:
+        """One call of this batch on its own: queued when the batch was, written later."""
+        self.left += 1
+        single = Batch(self.queued_ns, self.deadline_ns)
+        single.attempts = self.attempts
+        single.timeout_ns = self.timeout_ns
+        return single

@@ -1,0 +1,255 @@
+"""The closed loop: every finished call starts the next one, through the picker, in the same turn of the event loop.
+
+This is the hot path, and speed shapes it: subchannels hand over batches of finished calls, all calls started in one
+turn share one ``Batch``, and what a batch has in common is computed once. Latency of a call is end - queued, service
+time end - written, wait written - queued; the end is the moment the read that brought the reply began.
+"""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Callable
+from itertools import repeat
+from typing import Final
+
+from lbctl.balance.balancer import Balancer
+from lbctl.balance.peer import Peer
+from lbctl.balance.policies.base import Call
+from lbctl.clock import Clock
+from lbctl.load.batch import Batch
+from lbctl.load.lane import Lane
+from lbctl.load.plan import Plan
+from lbctl.model import Code, Origin, Reply
+from lbctl.rpc.link import Flusher
+from lbctl.stats.histogram import bucket_of
+from lbctl.stats.tally import Tally
+from lbctl.wire.session import Session
+
+_FOREVER_NS: Final = 1 << 62
+_ANY: Final = Call()
+LATE: Final = Reply(Code.DEADLINE_EXCEEDED, Origin.CLIENT, "deadline exceeded")
+NO_BACKEND: Final = Reply(Code.UNAVAILABLE, Origin.CLIENT, "no backend was ready before the deadline")
+CANCELLED: Final = Reply(Code.CANCELLED, Origin.CLIENT, "cancelled at the end of the run")
+
+
+class Engine:
+    """Issues calls and accounts for every one of them: issued = completed + in flight, always.
+
+    ``on_idle`` is called whenever nothing is in flight and nothing may be issued any more.
+    """
+
+    def __init__(self, plan: Plan, balancer: Balancer, tally: Tally, flusher: Flusher, clock: Clock) -> None:
+        self.concurrency = plan.concurrency
+        self.issued = 0
+        self.completed = 0
+        self.retries = 0
+        self.returned = 0  # picks whose call could not be sent there, and was picked again
+        self.late = 0  # replies after the deadline
+        self.closed = True  # nothing may be issued: not begun yet, or over
+        self.paused = False
+        self.on_idle: Callable[[], None] = lambda: None
+        self._limit = plan.requests
+        self._timeout_ns = plan.timeout_ns
+        self._balancer = balancer
+        self._tally = tally
+        self._flusher = flusher
+        flusher.on_written = self._stamp  # type: ignore[assignment]  # the calls are the batches we sent
+        self._now = clock.now_ns
+        self._lanes: dict[Peer, Lane] = {}
+        self._parked: deque[Batch] = deque()  # calls that no backend is ready for
+
+    @property
+    def in_flight(self) -> int:
+        """Calls issued and not completed, wherever they wait."""
+        return self.issued - self.completed
+
+    def attach(self, lane: Lane) -> None:
+        """Know a backend, before the balancer may pick it."""
+        self._lanes[lane.peer] = lane
+
+    def detach(self, lane: Lane) -> None:
+        """Forget a backend once nothing can be picked for it any more."""
+        self._lanes.pop(lane.peer, None)
+
+    def begin(self) -> None:
+        """Allow calls and issue the first ones."""
+        self.closed = False
+        self.refill()
+
+    def close(self) -> None:
+        """Issue nothing more; what is in flight goes on."""
+        self.closed = True
+        self._idle()
+
+    def refill(self) -> None:
+        """Issue calls until as many are in flight as the concurrency allows."""
+        if self.closed or self.paused:
+            return self._idle()
+        count = self.concurrency - self.issued + self.completed
+        if self._limit is not None and count > self._limit - self.issued:
+            count = self._limit - self.issued
+        if count > 0:
+            now = self._now()
+            self.issued += count
+            self._start(Batch(now, now + self._timeout_ns if self._timeout_ns else _FOREVER_NS), count)
+        return self._idle()
+
+    def _start(self, batch: Batch, count: int) -> None:
+        picker = self._balancer.picker
+        if picker is None:
+            self._parked.extend(batch.alone() for _ in repeat(None, count))
+            return
+        pick = picker.pick
+        for _ in repeat(None, count):
+            peer = pick(_ANY)
+            peer.picks += 1
+            peer.target.send(batch)
+        self._flusher.flush()
+        batch.written_ns = now = self._now()
+        written = count - batch.left
+        if written:
+            self._tally.wait.record((now - batch.queued_ns) // 1000, written)
+
+    def absorb(self, lane: Lane, session: Session, now_ns: int) -> None:
+        """Take what a connection finished, record it, and start as many new calls."""
+        done = session.done
+        if done:
+            session.done = []
+            lane.peer.finished += len(done)
+            self.completed += len(done)
+            self._record(lane, done, now_ns)  # type: ignore[arg-type]  # the calls are the batches we sent
+        if session.replies or session.refused or session.unsent:
+            self._absorb_rest(lane, session, now_ns)
+        self.refill()
+
+    def _record(self, lane: Lane, done: list[Batch], now_ns: int) -> None:
+        """Count OK replies of one backend; calls of one batch share their times and mostly come in a row."""
+        mine, total, service = lane.row.latency.counts, self._tally.latency.counts, self._tally.service_time
+        ok = sum_us = max_us = service_sum = service_max = 0
+        min_us = service_min = _FOREVER_NS
+        done.append(_END)
+        last, run = done[0], 0
+        for batch in done:
+            if batch is last:
+                run += 1
+                continue
+            us = (now_ns - last.queued_ns) // 1000
+            service_us = (now_ns - last.written_ns) // 1000
+            if now_ns >= last.deadline_ns:
+                self._record_late(lane, run)
+            else:
+                bucket = bucket_of(us)
+                mine[bucket] += run
+                total[bucket] += run
+                service.counts[bucket_of(service_us)] += run
+                ok += run
+                sum_us += us * run
+                service_sum += service_us * run
+                min_us = min(min_us, us)
+                max_us = max(max_us, us)
+                service_min = min(service_min, service_us)
+                service_max = max(service_max, service_us)
+            last, run = batch, 1
+        if ok:
+            lane.row.fold(ok, sum_us, min_us, max_us)
+            self._tally.fold(ok, sum_us, min_us, max_us)
+            service.fold(ok, service_sum, service_min, service_max)
+
+    def _record_late(self, lane: Lane, count: int) -> None:
+        self.late += count
+        for _ in repeat(None, count):
+            self._tally.failed(lane.row, LATE)
+
+    def _stamp(self, calls: list[Batch]) -> None:
+        """Calls that waited for a connection, a slot or a window were written just now."""
+        now = self._now()
+        for call in calls:
+            call.written_ns = now
+            self._tally.wait.record((now - call.queued_ns) // 1000)
+
+    def _absorb_rest(self, lane: Lane, session: Session, now_ns: int) -> None:
+        """Failed calls, refused ones, and those that could not be sent."""
+        replies, session.replies = session.replies, []
+        refused, session.refused = session.refused, []
+        unsent, session.unsent = session.unsent, []
+        for _, reply in replies:
+            lane.peer.finished += 1
+            self._fail(lane, reply)
+        for call, reply in refused:
+            assert isinstance(call, Batch)
+            lane.peer.finished += 1
+            if call.attempts > 1:
+                self._fail(lane, reply)
+                continue
+            self.retries += 1
+            again = call.alone()
+            again.attempts += 1
+            self._send_again(again, now_ns)
+        for call in unsent:
+            assert isinstance(call, Batch)
+            self.give_back(lane, call, now_ns)
+
+    def give_back(self, lane: Lane, call: Batch, now_ns: int) -> None:
+        """A call that a backend was picked for and that was never written: pick again."""
+        lane.peer.finished += 1
+        lane.given_back += 1
+        self.returned += 1
+        self._send_again(call.alone(), now_ns)
+
+    def _fail(self, lane: Lane, reply: Reply) -> None:
+        self.completed += 1
+        if reply is CANCELLED:
+            self._tally.cancel(lane.row)
+        else:
+            self._tally.failed(lane.row, reply)
+
+    def _send_again(self, call: Batch, now_ns: int) -> None:
+        picker = self._balancer.picker
+        if picker is None:
+            self._parked.append(call)
+            return
+        if call.deadline_ns < _FOREVER_NS:
+            call.timeout_ns = max(1, call.deadline_ns - now_ns)
+        peer = picker.pick(_ANY)
+        peer.picks += 1
+        self._lanes[peer].subchannel.enqueue(call)
+
+    def repicked(self) -> None:
+        """The picker changed: send what was waiting for one."""
+        if not self._parked or self._balancer.picker is None:
+            return
+        now = self._now()
+        parked, self._parked = self._parked, deque()
+        for call in parked:
+            self._send_again(call, now)
+        self._flusher.flush()
+
+    def expire(self, now_ns: int) -> None:
+        """End the calls whose deadline has passed, on connections and while waiting for one."""
+        for lane in list(self._lanes.values()):
+            lane.subchannel.expire(now_ns)
+        late = [call for call in self._parked if call.deadline_ns <= now_ns]
+        if late:
+            self._parked = deque(call for call in self._parked if call.deadline_ns > now_ns)
+            self.completed += len(late)
+            for _ in late:
+                self._tally.failed(None, NO_BACKEND)
+        self.refill()
+
+    def cancel(self) -> None:
+        """End everything in flight as cancelled."""
+        self.closed = True
+        for lane in list(self._lanes.values()):
+            lane.subchannel.cancel(CANCELLED)
+        self.completed += len(self._parked)
+        self._tally.cancel(None, len(self._parked))
+        self._parked.clear()
+        self._idle()
+
+    def _idle(self) -> None:
+        over = self.closed or (self._limit is not None and self.issued >= self._limit)
+        if over and self.completed == self.issued:
+            self.on_idle()
+
+
+_END: Final = Batch(0, 0)  # closes the last run of a batch of replies

@@ -1,0 +1,65 @@
+"""The generator's own health: how late the event loop is, and how busy the process."""
+
+from __future__ import annotations
+
+import asyncio
+from typing import Final
+
+from lbctl.clock import Clock
+from lbctl.stats.histogram import Histogram
+from lbctl.stats.report import Generator
+
+_PERIOD_S: Final = 0.02
+_BUSY: Final = 0.8
+_LAG_FLOOR_MS: Final = 1.0
+_LAG_SHARE: Final = 0.2  # of the median latency
+
+
+class Pulse:
+    """A timer that measures its own lateness, from ``start`` to ``stop``."""
+
+    def __init__(self, clock: Clock) -> None:
+        self._clock = clock
+        self._lag = Histogram()
+        self._timer: asyncio.TimerHandle | None = None
+        self._due_ns = 0
+        self._began_ns = 0
+        self._began_cpu_s = 0.0
+        self._ended: tuple[int, float] | None = None
+
+    def start(self) -> None:
+        self._began_ns = self._clock.now_ns()
+        self._began_cpu_s = self._clock.cpu_s()
+        self._arm()
+
+    def stop(self) -> None:
+        self._ended = (self._clock.now_ns(), self._clock.cpu_s())
+        if self._timer is not None:
+            self._timer.cancel()
+
+    def _arm(self) -> None:
+        self._due_ns = self._clock.now_ns() + int(_PERIOD_S * 1e9)
+        self._timer = asyncio.get_running_loop().call_later(_PERIOD_S, self._beat)
+
+    def _beat(self) -> None:
+        self._lag.record((self._clock.now_ns() - self._due_ns) // 1000)
+        self._arm()
+
+    def generator(self, engine: str, latency: Histogram) -> Generator:
+        """The figures so far, with a warning where they make the run's own figures a bound."""
+        now_ns, cpu_s = self._ended or (self._clock.now_ns(), self._clock.cpu_s())
+        cpu_s -= self._began_cpu_s
+        elapsed_s = (now_ns - self._began_ns) / 1e9
+        busy = min(1.0, cpu_s / elapsed_s) if elapsed_s > 0 and self._began_ns else 0.0
+        lag_ms = self._lag.quantile(0.99) / 1000 if self._lag.total else 0.0
+        return Generator(engine, cpu_s if self._began_ns else 0.0, busy, lag_ms, _warnings(busy, lag_ms, latency))
+
+
+def _warnings(busy: float, lag_ms: float, latency: Histogram) -> tuple[str, ...]:
+    found = []
+    if busy > _BUSY:
+        found.append(f"the generator was {busy:.0%} busy: throughput is a lower bound, latency an upper one")
+    median_ms = latency.quantile(0.5) / 1000 if latency.total else 0.0
+    if lag_ms > max(_LAG_FLOOR_MS, _LAG_SHARE * median_ms):
+        found.append(f"the event loop was up to {lag_ms:.1f} ms late (p99): latencies include that")
+    return tuple(found)
