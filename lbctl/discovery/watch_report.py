@@ -23,7 +23,7 @@ class WatchRow:
     age_s: float | None
     seen_s: float | None = None  # seconds since it joined during this watch; None: it was there before
     gone_s: float | None = None  # seconds since it left
-    change: str = ""  # what changed in the last seconds, "weight 4s"
+    change: str = ""  # what changed in the last seconds and when, in 7 cells: "wt 4s", "new"
 
 
 @dataclass(frozen=True, slots=True)

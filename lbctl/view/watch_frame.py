@@ -218,9 +218,9 @@ _COLUMNS = (
     _Column("SHARE", 6, False, 60, _share),
     _Column("HEALTH", 11, True, 0, _health),
     _Column("RTT", 5, False, 60, _rtt),
-    _Column("TTL", _TTL_BAR + 5, True, 72, _ttl),
+    _Column("TTL", _TTL_BAR + 4, True, 72, _ttl),
     _Column("AGE", 4, False, 80, _age),
-    _Column("CHG", 9, False, 80, _change),
+    _Column("CHG", 7, False, 80, _change),
     _Column("LEASE", 16, True, 110, _lease),
 )
 

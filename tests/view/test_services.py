@@ -9,7 +9,8 @@ from lbctl.discovery.listing import Listing, shares
 from lbctl.etcd.client import TimeToLive
 from lbctl.model import Endpoint, Instance, Invalid, Registry, Service
 from lbctl.rpc.health import Health, Status
-from lbctl.view.services import SORTS, Look, change_rows, instances_table, invalid_table, services_table
+from lbctl.view.change_rows import change_rows
+from lbctl.view.services import SORTS, Look, instances_table, invalid_table, services_table
 from lbctl.view.theme import ASCII, COLOUR, PLAIN, UNICODE
 
 

@@ -1,0 +1,71 @@
+from __future__ import annotations
+
+import asyncio
+from dataclasses import replace
+from typing import cast
+
+import pytest
+
+from lbctl.load.controls import Controls
+from lbctl.model import Event
+from lbctl.stats.report import Report
+from lbctl.view.progress import NoScreen, PlainScreen, progress_line
+from tests.view.sample import sample
+
+NOBODY = cast("Controls", None)
+
+
+def test_a_progress_line_has_a_fixed_order() -> None:
+    report = replace(sample(5), elapsed_s=12.0)
+    assert progress_line(report, 5_000, 5.0) == (
+        "hammer 00:12 6,244/10,000 62% 249 rps ok 6,219 err 25 (0.40%) p50 2.2ms p99 15ms maxd 0.0pp backends 4/5"
+    )
+
+
+def test_a_progress_line_without_calls_has_dashes() -> None:
+    report = replace(sample(0, calls=0), paused=True)
+    assert progress_line(report, 0, 0.0) == (
+        "hammer 00:12 0/10,000 0% - rps ok 0 err 0 (-) p50 - p99 - backends 0/0 paused"
+    )
+
+
+async def test_lines_come_by_the_clock_and_events_as_they_happen() -> None:
+    lines: list[str] = []
+    enough = asyncio.Event()
+
+    def write(line: str) -> None:
+        lines.append(line)
+        if sum(line.startswith("hammer ") for line in lines) == 2:
+            enough.set()
+
+    report = replace(sample(3), events=(Event(1.5, "joined", "10.0.0.9:1", "joined\x1b[2J", "good"),))
+    async with PlainScreen(write, interval_s=0.01).showing(lambda: report, NOBODY), asyncio.timeout(10):
+        await enough.wait()
+        report = replace(report, events=(*report.events, Event(2.0, "log", None, "last words", "bad")))
+    assert lines[0] == "event  00:01 + 10.0.0.9:1 joined\\x1b[2J"
+    assert lines[-1] == "event  00:02 x last words"
+    assert sum(line.startswith("event ") for line in lines) == 2
+
+
+async def test_a_failing_report_is_not_swallowed() -> None:
+    asked = asyncio.Event()
+
+    def report() -> Report:
+        if asked.is_set():
+            return sample(0, calls=0)
+        asked.set()
+        raise RuntimeError("no report")
+
+    lines: list[str] = []
+
+    async def show() -> None:
+        async with PlainScreen(lines.append, interval_s=0.0).showing(report, NOBODY):
+            await asked.wait()
+
+    with pytest.raises(RuntimeError, match="no report"):
+        await show()
+
+
+async def test_no_screen_shows_nothing() -> None:
+    async with NoScreen().showing(lambda: None, None):
+        pass
