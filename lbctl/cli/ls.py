@@ -137,7 +137,7 @@ class _Printer:
 
     def moment(self, moment: Moment) -> None:
         """Print a row for every change."""
-        from lbctl.view.services import change_rows
+        from lbctl.view.change_rows import change_rows
 
         if moment.notice:
             self._note(f"note: {moment.notice}")

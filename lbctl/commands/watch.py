@@ -17,7 +17,7 @@ from lbctl.commands.watch_book import Book, Told
 from lbctl.discovery.directory import Update, find, follow, read
 from lbctl.errors import RegistryError
 from lbctl.etcd.client import Etcd
-from lbctl.model import Endpoint, Service
+from lbctl.model import Endpoint, Identity, Service
 from lbctl.rpc.health import Prober
 
 _TICK_S = 0.25
@@ -180,20 +180,20 @@ class ServiceWatch:
                         await self._check_now.wait()
 
     async def _check_round(self, prober: Prober) -> None:
-        endpoints = {each.endpoint for each in self._book.instances}
-        await prober.keep(endpoints)
+        places: dict[Endpoint, list[Identity]] = {}
+        for instance in self._book.instances:
+            places.setdefault(instance.endpoint, []).append(instance.identity)
+        await prober.keep(places)
         self._book.checking = True
         try:
-            await asyncio.gather(*(self._check_one(prober, endpoint) for endpoint in endpoints))
+            await asyncio.gather(*(self._check_one(prober, *place) for place in places.items()))
         finally:
             self._book.checking = False
 
-    async def _check_one(self, prober: Prober, endpoint: Endpoint) -> None:
+    async def _check_one(self, prober: Prober, endpoint: Endpoint, identities: Iterable[Identity]) -> None:
         health = await prober.check(endpoint, timeout_s=self._request.timeout_s)
-        for instance in self._book.instances:
-            if instance.endpoint == endpoint:
-                told = self._book.checked(instance.identity, health, self._now())
-                self._say([told] if told else [])
+        told = [self._book.checked(identity, health, self._now()) for identity in identities]
+        self._say(each for each in told if each is not None)
 
 
 def _leases_concerned(update: Update, *, everything: bool) -> set[int]:

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import TYPE_CHECKING, NamedTuple
 
+from lbctl.commands.watch_differences import differences
 from lbctl.discovery.listing import shares
 from lbctl.discovery.watch_report import WatchReport, WatchRow
 from lbctl.model import Event, Identity, Instance, Invalid, Service
@@ -180,7 +181,7 @@ class Book:
 
     def _update(self, known: _Known, instance: Instance, t_s: float) -> list[Told]:
         before, known.instance = known.instance, instance
-        changes = list(_differences(before, instance))
+        changes = list(differences(before, instance))
         if changes:
             known.change, known.changed_s = changes[0][0].removeprefix("log"), t_s
         return [
@@ -248,26 +249,3 @@ def _state(known: _Known) -> str:
     if known.health is None:
         return "unknown"
     return "ready" if known.health.status in _FINE else "down"
-
-
-def _differences(before: Instance, after: Instance) -> Iterable[tuple[str, str]]:
-    """Yield kind and text of everything that changed; a key that was written again as it was changed nothing."""
-    if before.effective_weight != after.effective_weight:
-        yield "weight", f"weight {before.effective_weight} -> {after.effective_weight}"
-    if before.status != after.status:
-        yield "drain", f"status {before.status or 'up'} -> {after.status or 'up'}"
-    if before.create_revision != after.create_revision:
-        yield "log", "registered again"
-    elif bool(before.lease) != bool(after.lease):  # another lease is a mere renewal
-        yield "log", "now under a lease" if after.lease else "now without a lease"
-    changed = _changed_keys(before.metadata, after.metadata)
-    if changed:
-        yield "log", f"metadata changed: {', '.join(changed)}"
-    for warning in after.warnings:
-        if warning not in before.warnings:
-            yield "log", warning
-
-
-def _changed_keys(before: Mapping[str, object], after: Mapping[str, object]) -> list[str]:
-    keys = (before.keys() | after.keys()) - {"@warning"}  # warnings are told in full
-    return sorted(key for key in keys if before.get(key) != after.get(key))

@@ -5,7 +5,7 @@ from __future__ import annotations
 import csv
 import io
 import json
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 
 from lbctl.discovery.listing import Listing, shares
 from lbctl.model import Instance, Service
@@ -52,7 +52,7 @@ def _csv_value(value: object) -> object:
 
 def listing_csv(listing: Listing, *, headers: bool = True) -> str:
     """Spell a listing as one record per instance."""
-    rows = [_record(listing, service, each) for service in listing.registry.services for each in service.instances]
+    rows = [row for service in listing.registry.services for row in _records(listing, service)]
     return as_csv(_COLUMNS, rows, headers=headers)
 
 
@@ -67,7 +67,13 @@ def listing_names(listing: Listing, *, instances: bool) -> str:
     return "\n".join(dict.fromkeys(names))
 
 
-def _record(listing: Listing, service: Service, instance: Instance) -> Sequence[object]:
+def _records(listing: Listing, service: Service) -> Iterator[Sequence[object]]:
+    share = shares(service)
+    for instance in service.instances:
+        yield _record(listing, service, instance, share[instance.identity])
+
+
+def _record(listing: Listing, service: Service, instance: Instance, share: float) -> Sequence[object]:
     lease, health = listing.lease_of(instance), listing.health_of(instance)
     return (
         service.name,
@@ -75,7 +81,7 @@ def _record(listing: Listing, service: Service, instance: Instance) -> Sequence[
         instance.key,
         instance.address,
         instance.weight,
-        ratio(shares(service)[instance.identity]),
+        ratio(share),
         str(health.status) if health else None,
         None if health is None or health.rtt_s is None else round(health.rtt_s * 1e3, 3),
         lease_id(instance.lease) if instance.lease else None,

@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any, TypeVar
 
-from lbctl.discovery.changes import Change
 from lbctl.discovery.listing import Listing, shares
-from lbctl.model import Identity, Instance, Invalid, Service
+from lbctl.model import Instance, Invalid, Service
 from lbctl.view.figures import lease_id
 from lbctl.view.plain_table import Cell, Column, Rendered, render
 from lbctl.view.text import NONE, clean, duration, percent
@@ -80,30 +79,6 @@ def invalid_table(invalid: Sequence[Invalid], look: Look) -> Rendered:
         Column("REASON", lambda i: Cell(clean(i.reason))),
     ]
     return _render(columns, invalid, look)
-
-
-def change_rows(
-    changes: Iterable[Change], share: Mapping[Identity, float], revision: int, style: Style
-) -> Iterator[str]:
-    """Yield one row per change: what happened, to whom, and what the instance is like now."""
-    for change in changes:
-        instance = change.after or change.before
-        if instance is None:
-            what = change.invalid
-            detail = f"{clean(what.reason)} [{what.code}]" if what else ""
-            yield _change_row(change.op, clean(change.key), detail, style)
-            continue
-        facts = f"weight {instance.effective_weight}"
-        if change.after is not None:
-            facts += f"  share {percent(share.get(instance.identity, 0.0))}%"
-        moved = f"  was {clean(change.before.address)}" if change.op == "moved" and change.before else ""
-        where = f"{clean(instance.service)}  {clean(instance.address)}"
-        yield _change_row(change.op, where, f"{facts}{moved}  rev {revision}", style)
-
-
-def _change_row(op: str, where: str, detail: str, style: Style) -> str:
-    sgr = {"joined": style.ok, "left": style.err, "invalid": style.err}.get(op, style.warn)
-    return f"{sgr}{op.upper():<8}{style.reset if sgr else ''}{where}  {detail}".rstrip()
 
 
 def created(revision: int, create_revision: int) -> str:

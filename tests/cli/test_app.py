@@ -11,7 +11,7 @@ import pytest
 
 from lbctl import __version__
 from lbctl.cli import LISTED
-from lbctl.cli.failures import guarded
+from lbctl.cli.failures import guarded, internal_errors
 from lbctl.errors import CannotCall, ExitCode, NotFound, RegistryError
 from tests.cli.conftest import Lbctl
 
@@ -222,3 +222,31 @@ def test_help_in_a_pipe_has_no_escape_sequences(extra: dict[str, str]) -> None:
         [sys.executable, "-m", "lbctl", "ls", "--help"], capture_output=True, check=True, env=os.environ | extra
     )
     assert b"\x1b" not in done.stdout + done.stderr
+
+
+def test_a_bug_in_a_command_leaves_its_traceback_in_the_log_file(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    log = tmp_path / "lbctl.log"
+
+    def call() -> None:
+        with internal_errors(log):
+            raise ZeroDivisionError("oops")
+
+    assert guarded(call) == 70
+    assert capsys.readouterr().err == (
+        "error: internal error: ZeroDivisionError: oops\n"
+        f"hint: this is a bug in lbctl; the traceback is in {log} (LBCTL_DEBUG=1 prints it)\n"
+    )
+    assert "ZeroDivisionError: oops" in log.read_text()
+
+
+def test_an_expected_error_in_a_command_leaves_nothing_in_the_log_file(tmp_path: Path) -> None:
+    log = tmp_path / "lbctl.log"
+
+    def call() -> None:
+        with internal_errors(log):
+            raise NotFound("none")
+
+    assert guarded(call) == 4
+    assert not log.exists()
