@@ -124,6 +124,7 @@ class _Printer:
         self._settings = settings
         self._caps = caps
         self._sort = sort
+        self._hidden: list[str] = []
 
     def result(self, listing: Listing, *, one: bool) -> None:
         """Print the listing in the format asked for; ``one`` for the instances of one service."""
@@ -134,6 +135,8 @@ class _Printer:
 
         for line in notes(listing, one=one, endpoints=[str(each) for each in self._settings.endpoints]):
             self._note(line)
+        if self._hidden:
+            self._note(f"hidden: {', '.join(self._hidden)} (use -o wide)")
 
     def moment(self, moment: Moment) -> None:
         """Print a row for every change."""
@@ -178,9 +181,7 @@ class _Printer:
             tables.append(services_table(listing, look, wide=wide))
         if invalid:
             tables.append(invalid_table(invalid, look))
-        hidden = [title for table in tables for title in table.hidden]
-        if hidden:
-            self._note(f"hidden: {', '.join(hidden)} (use -o wide)")
+        self._hidden = [title for table in tables for title in table.hidden]
         return "\n\n".join("\n".join(table.lines) for table in tables)
 
     def _note(self, line: str) -> None:
