@@ -35,7 +35,7 @@ def measure(width: int, height: int, backends: int) -> tuple[float, float, float
 
 
 def _load(stage: Stage, rng: Random, elapsed_s: float) -> None:
-    """What a busy run does between two frames: every counter and every histogram moves."""
+    """Do what a busy run does between two frames: every counter and every histogram moves."""
     report = stage.now
     rows = []
     for row in report.backends:

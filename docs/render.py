@@ -45,7 +45,7 @@ class Run(NamedTuple):
 
 
 def runs(line: str) -> Iterator[Run]:
-    """The line cut where its appearance changes."""
+    """Return the line cut where its appearance changes."""
     colour, bold, reverse = _TEXT, False, False
     position = 0
     for match in [*_SGR.finditer(line), None]:
@@ -67,7 +67,7 @@ def runs(line: str) -> Iterator[Run]:
 
 
 def picture(lines: list[str], width: int) -> Image.Image:
-    """The frame as a terminal would show it."""
+    """Return the frame as a terminal would show it."""
     fonts = {bold: _font(bold=bold) for bold in (False, True)}
     cell = round(fonts[False].getlength("M"))
     high = round(_SIZE * 1.25)
@@ -123,7 +123,7 @@ def _font(*, bold: bool) -> ImageFont.FreeTypeFont:
 
 
 def frame(width: int, height: int, backends: int, *, skewed: bool = False) -> list[str]:
-    """A frame of the invented run."""
+    """Return a frame of the invented run."""
     report = sample(backends, skewed=skewed)
     return build(report, seasoned(report), width, height, COLOUR, UNICODE)
 
@@ -136,7 +136,7 @@ def main(arguments: list[str]) -> None:
         lines = build_watch(watch_sample(), WatchUi(), width, height, COLOUR, UNICODE)
     else:
         lines = frame(width, height, backends, skewed="skew" in out.name)
-    picture(lines, width).quantize(256).save(out, optimize=True)
+    picture(lines, width).quantize(256, Image.Quantize.MAXCOVERAGE).save(out, optimize=True)
 
 
 if __name__ == "__main__":

@@ -9,7 +9,7 @@ from lbctl.view.theme import Glyphs, Look
 
 
 def bar(fraction: float, width: int, glyphs: Glyphs) -> str:
-    """A solid bar with sub-cell resolution; anything above 0 leaves a trace."""
+    """Draw a solid bar with sub-cell resolution; anything above 0 leaves a trace."""
     steps = glyphs.eighths
     filled = round(min(max(fraction, 0.0), 1.0) * width * len(steps))
     if fraction > 0 and not filled:
@@ -20,7 +20,7 @@ def bar(fraction: float, width: int, glyphs: Glyphs) -> str:
 
 
 def progress(fraction: float, width: int, look: Look) -> str:
-    """A thin progress bar on its track."""
+    """Draw a thin progress bar on its track."""
     style, glyphs = look
     full = int(min(max(fraction, 0.0), 1.0) * width)
     track = glyphs.thin if style.colour else glyphs.track
@@ -29,14 +29,14 @@ def progress(fraction: float, width: int, look: Look) -> str:
 
 
 def thin_bar(fraction: float, width: int, glyphs: Glyphs) -> str:
-    """A thin bar of half-cell resolution, for tables: solid ones in neighbouring rows would melt into one shape."""
+    """Draw a thin bar of half-cell resolution, for tables: solid ones in neighbouring rows would melt into one."""
     halves = min(max(int(fraction * width * 2 + 0.5), 0), 2 * width)
     full, half = divmod(halves, 2)
     return (glyphs.thin * full + (glyphs.thin_half if half else "")).ljust(width)
 
 
 def share_bar(share: float, expected: float | None, width: int, look: Look, colour: str, tick: str) -> str:
-    """A thin bar of half-cell resolution, with a tick where it should end; fractions are of the whole width."""
+    """Draw a thin bar of half-cell resolution, with a tick where it should end; fractions are of the whole width."""
     style, glyphs = look
     text = thin_bar(share, width, glyphs)
     if expected is None:
@@ -46,7 +46,7 @@ def share_bar(share: float, expected: float | None, width: int, look: Look, colo
 
 
 def sparkline(values: Sequence[float], width: int, glyphs: Glyphs, top: float | None = None) -> str:
-    """The newest values at the right, the highest at full height; blank where there was no value yet."""
+    """Draw the newest values at the right, the highest at full height; blank where there was no value yet."""
     shown = list(values)[-width:]
     highest = top or max(shown, default=0.0)
     levels = glyphs.levels

@@ -55,7 +55,7 @@ class Column(NamedTuple):
 
 
 def totals(report: Report) -> Totals:
-    """Sums over all backends, including those that left."""
+    """Return sums over all backends, including those that left."""
     picks = sum(row.picks for row in report.backends)
     expected = sum(row.expected for row in report.backends)
     largest = max(
@@ -90,7 +90,7 @@ def _delta_role(delta: float | None, expected: float | None, sums: Totals, look:
 
 
 def state_mark(state: str, look: Look) -> tuple[str, str]:
-    """The colour and the glyph of a backend's state."""
+    """Return the colour and the glyph of a backend's state."""
     style, glyphs = look
     kind = _STATES.get(state, "half")
     if kind == "ready":
@@ -221,7 +221,7 @@ def address_column(report: Report, width: int, look: Look, taken: int, bar_least
 
 
 def columns(report: Report, sums: Totals, width: int, look: Look) -> tuple[int, list[Column]]:
-    """The width of the address column, and the columns after it, for a window of this width."""
+    """Return the width of the address column, and the columns after it, for a window of this width."""
     chosen = next(widths for least, widths in reversed(_CLASSES) if width >= least)
     drawn = [column for column in _table(chosen, sums, look) if column.width]
     taken = sum(column.width + _GAP for column in drawn if column.title != "SHARE")

@@ -34,7 +34,7 @@ class Digest(NamedTuple):
 
 
 def digest(histogram: Histogram) -> Digest | None:
-    """The digest of a histogram, None for an empty one; percentiles are those of ``Histogram.quantiles``."""
+    """Return the digest of a histogram, None for an empty one; percentiles are those of ``Histogram.quantiles``."""
     total = histogram.total
     if not total:
         return None
@@ -55,19 +55,22 @@ def digest(histogram: Histogram) -> Digest | None:
 
 
 class Digests:
-    """Digests by histogram, renewed when the histogram changed, and not more often than every ``every_s`` seconds."""
+    """Digests by histogram, renewed when the histogram changed, and not more often than every ``every_s`` seconds.
+
+    Those of many histograms fall due at different moments, so that no frame has to renew them all.
+    """
 
     def __init__(self, every_s: float = 0.5) -> None:
         self._every_s = every_s
-        self._kept: dict[int, tuple[Histogram, float, Digest | None]] = {}
+        self._kept: dict[int, tuple[Histogram, float, Digest]] = {}  # when it falls due again
 
     def of(self, histogram: Histogram, now_s: float) -> Digest | None:
-        """The digest as of ``now_s`` on the run's clock."""
+        """Return the digest as of ``now_s`` on the run's clock."""
         kept = self._kept.get(id(histogram))
-        if kept is not None and kept[0] is histogram:
-            old = kept[2]
-            if histogram.total == (old.total if old else 0) or (0 <= now_s - kept[1] < self._every_s and old):
-                return old
+        if kept is not None and kept[0] is histogram and (histogram.total == kept[2].total or now_s < kept[1]):
+            return kept[2]
         fresh = digest(histogram)
-        self._kept[id(histogram)] = (histogram, now_s, fresh)
+        if fresh is not None:
+            wait = self._every_s if kept else self._every_s * (1 - len(self._kept) % 4 / 4)
+            self._kept[id(histogram)] = (histogram, now_s + wait, fresh)
         return fresh

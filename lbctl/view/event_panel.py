@@ -13,7 +13,7 @@ SERVER_FAULTS = frozenset({Code.UNKNOWN, Code.DEADLINE_EXCEEDED, Code.INTERNAL, 
 
 
 def error_lines(report: Report, rows: int, width: int, look: Look) -> list[str]:
-    """The largest error groups: count, code, who decided it, message, the backend with most of them and its part."""
+    """Return the largest error groups: count, code, who decided it, message, the worst backend and its part."""
     if not report.error_groups:
         return [look.paint(look.style.muted, "    none")][:rows]
     return [_error(group, width, look) for group in report.error_groups[:rows]]
@@ -34,7 +34,7 @@ def _error(group: ErrorGroup, width: int, look: Look) -> str:
 
 
 def event_lines(report: Report, rows: int, width: int, look: Look, skip: int = 0) -> list[str]:
-    """The newest events, the newest last; ``skip`` leaves out that many of the newest."""
+    """Return the newest events, the newest last; ``skip`` leaves out that many of the newest."""
     events = report.events
     end = max(len(events) - skip, 0)
     names = {row.key: row.address for row in report.backends}
@@ -42,14 +42,14 @@ def event_lines(report: Report, rows: int, width: int, look: Look, skip: int = 0
 
 
 def event_mark(level: str, look: Look) -> tuple[str, str]:
-    """The colour and the sign of an event's level."""
+    """Return the colour and the sign of an event's level."""
     style = look.style
     table = {"good": (style.ok, "+"), "change": (style.warn, "!"), "bad": (style.err, "x")}
     return table.get(level, (style.muted, look.glyphs.dot))
 
 
 def event_words(event: Event, names: Mapping[str, str]) -> str:
-    """The event's text, with the backend's address in front unless it is in the text already."""
+    """Return the event's text, with the backend's address in front unless it is in the text already."""
     address = names.get(event.backend, event.backend) if event.backend else ""
     return f"{address} {event.text}" if address and address not in event.text else event.text
 

@@ -37,7 +37,7 @@ def planned(report: Report, ui: Ui, width: int, height: int) -> Plan:
 
 
 def head(report: Report, ui: Ui, width: int, height: int, look: Look) -> list[str]:
-    """The part that changes all the time."""
+    """Return the part that changes all the time."""
     lines = header(report, ui, width, look)
     if planned(report, ui, width, height).warning:
         lines.append(warning(report, width, look))
@@ -56,5 +56,5 @@ def body(report: Report, ui: Ui, width: int, height: int, look: Look) -> list[st
 
 
 def foot(report: Report, ui: Ui, width: int, look: Look) -> str:
-    """The last line: keys, or what is being waited for."""
+    """Return the last line: keys, or what is being waited for."""
     return footer(report, ui, width, look)

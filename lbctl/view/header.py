@@ -22,7 +22,7 @@ def header(report: Report, ui: Ui, width: int, look: Look) -> list[str]:
 
 
 def warning(report: Report, width: int, look: Look) -> str:
-    """The generator's own doubts, on one line."""
+    """Return the generator's own doubts, on one line."""
     text = look.show("; ".join(report.generator.warnings))
     return look.paint(look.style.warn, look.elide(f" ! {text}", width))
 
@@ -37,7 +37,7 @@ def _title(report: Report, width: int, look: Look) -> str:
 
 
 def _method(report: Report, room: int, width: int, look: Look) -> Span:
-    """The method, and in wide windows the service as it is registered."""
+    """Return the method, and in wide windows the service as it is registered."""
     method, service = look.show(report.method), look.show(report.service)
     shown = look.elide_left(method, room) if room >= 6 else ""
     span = coloured(look, look.style.bold, shown)

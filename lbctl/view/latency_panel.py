@@ -13,6 +13,7 @@ from lbctl.view.theme import Look
 
 _LABELS = (f"<{duration(EDGES_US[0])}", *(duration(edge) for edge in EDGES_US))
 _CHART_LEAST = 4  # a rule and three lines
+_CHART_BEST = 8  # lines; higher ones are no clearer
 _NOTHING = "    no call ended well yet"
 
 
@@ -80,15 +81,15 @@ def charts(series: Series, lines: int, width: int, look: Look) -> list[str]:
     if lines < _CHART_LEAST:
         return []
     both = lines >= 2 * _CHART_LEAST
-    upper = (lines - lines // 2 if both else lines) - 1
+    rows = min((lines // 2 if both else lines) - 1, _CHART_BEST)
     room = width - 9
     seconds = f"{room * STEP_S:.0f}s"
     style = look.style
     result = [rule(f"THROUGHPUT rps, {seconds}", width, look)]
-    result += _labelled(series.total, lambda v: count(v, 7), upper, room, style.accent, look)
+    result += _labelled(series.total, lambda value: count(value, 7), rows, room, style.accent, look)
     if both:
         result.append(rule(f"P99 per {STEP_S:g}s, {seconds}", width, look))
-        result += _labelled(series.p99, duration, lines // 2 - 1, room, style.latency, look)
+        result += _labelled(series.p99, duration, rows, room, style.latency, look)
     return result
 
 

@@ -19,12 +19,12 @@ class Span(NamedTuple):
 
 
 def plain(text: str) -> Span:
-    """A span without SGR."""
+    """Return a span without SGR."""
     return Span(text, cell_len(text))
 
 
 def coloured(look: Look, role: str, text: str) -> Span:
-    """A span in one role."""
+    """Return a span in one role."""
     return Span(look.paint(role, text), cell_len(text))
 
 
@@ -34,27 +34,27 @@ def joined(*spans: Span) -> Span:
 
 
 def stripped(line: str) -> str:
-    """The line without its SGR sequences."""
+    """Return the line without its SGR sequences."""
     return _SGR.sub("", line)
 
 
 def width_of(line: str) -> int:
-    """The cells that a line covers, its SGR sequences not counted."""
+    """Return the cells that a line covers, its SGR sequences not counted."""
     return cell_len(_SGR.sub("", line))
 
 
 def padded(line: str, width: int) -> str:
-    """The line filled with blanks on the right; a longer one is left alone."""
+    """Return the line filled with blanks on the right; a longer one is left alone."""
     return line + " " * (width - width_of(line))
 
 
 def spread(start: Span, end: Span, width: int) -> str:
-    """The first span at the left edge, the second at the right one; they must fit."""
+    """Return the first span at the left edge, the second at the right one; they must fit."""
     return start.text + " " * (width - start.width - end.width) + end.text
 
 
 def rule(title: str, width: int, look: Look, tail: Span | None = None) -> str:
-    """A thin line with a title in it, and at its right end what is worth saying about the part below."""
+    """Return a thin line with a title in it, and at its right end what is worth saying about the part below."""
     style, glyphs = look
     title = look.elide(title, max(width - 4, 0))
     used = cell_len(title) + 3

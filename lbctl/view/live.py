@@ -35,11 +35,11 @@ class View(Protocol):
     def press(self, key: str, width: int, height: int) -> None: ...
 
     def suspend(self) -> None:
-        """The person is about to leave (Ctrl-Z): nothing should go on unseen."""
+        """Hear that the person is about to leave (Ctrl-Z): nothing should go on unseen."""
         ...
 
     def resume(self) -> None:
-        """The person is back."""
+        """Hear that the person is back."""
         ...
 
     def log(self, text: str) -> None: ...

@@ -52,7 +52,7 @@ class HammerView:
         return self.ui.keep_frame
 
     def draw(self, now_s: float, width: int, height: int) -> list[str]:
-        """A frame: totals are always fresh, the table is at most a quarter of a second old."""
+        """Return a frame: totals are always fresh, the table is at most a quarter of a second old."""
         report, ui, look = self._report(), self.ui, self._look
         ui.series.sample(report)
         if tiny(width, height):

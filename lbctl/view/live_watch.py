@@ -33,7 +33,7 @@ class WatchView:
         }
 
     def draw(self, now_s: float, width: int, height: int) -> list[str]:
-        """A frame of the watch as it is now."""
+        """Return a frame of the watch as it is now."""
         return build_watch(self._report(), self.ui, width, height, *self._look)
 
     def press(self, key: str, width: int, height: int) -> None:

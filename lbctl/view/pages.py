@@ -46,7 +46,7 @@ HELP = (
 
 
 def footer(report: Report, ui: Ui, width: int, look: Look) -> str:
-    """The keys that do something now; while stopping, what is waited for."""
+    """Return the keys that do something now; while stopping, what is waited for."""
     if report.stopping:
         words = f" stopping, {report.in_flight:,} in flight"
         words += " (q or Ctrl-C again: abort)" if ui.can_type else " (Ctrl-C again: abort)"
@@ -79,7 +79,7 @@ def _length(pairs: list[tuple[str, str]]) -> int:
 
 
 def with_help(body: list[str], width: int, look: Look, entries: tuple[tuple[str, str], ...] = HELP) -> list[str]:
-    """The body with the table of keys drawn over its lower part."""
+    """Return the body with the table of keys drawn over its lower part."""
     box = _help_box(entries, width, look)[: len(body)]
     return body[: len(body) - len(box)] + box
 

@@ -13,7 +13,7 @@ _BEGIN, _END = "\x1b[?2026h", "\x1b[?2026l"  # synchronized output, ignored wher
 
 
 def difference(old: list[str], new: list[str], width: int) -> str:
-    """What to write so that a terminal that shows ``old`` shows ``new``; an ``old`` of another length is repainted.
+    """Return what to write so that a terminal that shows ``old`` shows ``new``; another length is repainted.
 
     A line is erased to its end only if it is shorter than the window: after a full line the cursor stays on its last
     cell, and erasing would take that cell away.

@@ -30,7 +30,7 @@ class WatchingScreen(Protocol):
 def run_screen(
     caps: Caps, write: Callable[[str], None], *, interval_s: float = 5.0, fps: float | None = None
 ) -> RunScreen:
-    """The screen for a run; ``write`` gets whole lines for standard error, without their end."""
+    """Return the screen for a run; ``write`` gets whole lines for standard error, without their end."""
     if caps.screen == "live":
         from lbctl.view.live_hammer import LiveScreen
 
@@ -39,7 +39,7 @@ def run_screen(
 
 
 def watch_screen(caps: Caps, fps: float | None = None) -> WatchingScreen:
-    """The screen for a watch; without a terminal nothing, the command itself prints what happens."""
+    """Return the screen for a watch; without a terminal nothing, the command itself prints what happens."""
     if caps.screen == "live":
         from lbctl.view.live_watch import LiveWatchScreen
 

@@ -101,7 +101,7 @@ class Series:
 
 
 def _p99_since(histogram: Histogram, before: Sequence[int]) -> float | None:
-    """The p99 of what was recorded after the counts were copied."""
+    """Return the p99 of what was recorded after the counts were copied."""
     if not histogram.total:
         return None
     low, high = bucket_of(histogram.min_us), bucket_of(histogram.max_us) + 1

@@ -27,7 +27,7 @@ def summary(
     style: Style = PLAIN,
     glyphs: Glyphs = UNICODE,
 ) -> str:
-    """The whole text, with a line end; ``command`` is what was typed, ``stopped_by`` what interrupted it if it was."""
+    """Return the whole text, with a line end; ``command`` is what was typed, ``stopped_by`` what interrupted it."""
     look = Look(style, glyphs)
     parts = [
         [look.show(command)] if command else [],
@@ -156,7 +156,7 @@ def _worst(report: Report, row: BackendRow, look: Look) -> str:
 
 
 def _rows(report: Report, look: Look) -> list[str]:
-    """The table: numbers right, SINCE only if somebody joined late or left."""
+    """Return the table: numbers right, SINCE only if somebody joined late or left."""
     moved = any(row.left_s is not None or row.joined_s > 0.05 for row in report.backends)
     head = ["ADDRESS", "WT", "EXP%", "ACT%", f"{look.glyphs.delta}pp", "PICKS", "ERR", "P50", "P99", "MAX"]
     table = [head + (["SINCE"] if moved else [])]

@@ -33,7 +33,7 @@ def table(report: Report, ui: Ui, rows: int, width: int, look: Look) -> list[str
 
 
 def window(count: int, chosen: int, rows: int) -> tuple[int, int]:
-    """The first row to show and how many: one line is left for "more" when not all fit."""
+    """Return the first row to show and how many: one line is left for "more" when not all fit."""
     if count <= rows:
         return 0, count
     shown = max(rows - 1, 1)

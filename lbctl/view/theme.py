@@ -143,19 +143,19 @@ class Look(NamedTuple):
         return words.clean(text, ascii_only=self.glyphs.ascii)
 
     def paint(self, role: str, text: str) -> str:
-        """The text in a role's colour; ``role`` is one of the style's sequences."""
+        """Return the text in a role's colour; ``role`` is one of the style's sequences."""
         return f"{role}{text}{self.style.reset}" if role else text
 
     def elide(self, text: str, width: int) -> str:
-        """The text cut on the right with this screen's ellipsis."""
+        """Return the text cut on the right with this screen's ellipsis."""
         return words.elide(text, width, self.glyphs.ellipsis)
 
     def elide_left(self, text: str, width: int) -> str:
-        """The text cut on the left with this screen's ellipsis."""
+        """Return the text cut on the left with this screen's ellipsis."""
         return words.elide_left(text, width, self.glyphs.ellipsis)
 
     def elide_middle(self, text: str, width: int) -> str:
-        """The text cut in the middle with this screen's ellipsis."""
+        """Return the text cut in the middle with this screen's ellipsis."""
         return words.elide_middle(text, width, self.glyphs.ellipsis)
 
     def left(self, text: str, width: int) -> str:

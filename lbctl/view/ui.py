@@ -20,7 +20,7 @@ def _by_p99(row: BackendRow, ui: Ui, now_s: float) -> tuple[float | str, ...]:
 
 @lru_cache(maxsize=4096)
 def natural(text: str) -> tuple[float | str, ...]:
-    """A sort key in which numbers inside text count as numbers: ``10.0.0.9`` before ``10.0.0.11``."""
+    """Return a sort key in which numbers inside text count as numbers: ``10.0.0.9`` before ``10.0.0.11``."""
     parts: list[str] = [""]
     for char in text:
         if char.isascii() and char.isdigit() == parts[-1][-1:].isdigit():
@@ -62,7 +62,7 @@ class Ui:
         return SORTS[self.sort][0]
 
     def ordered(self, report: Report) -> list[BackendRow]:
-        """The backends in the chosen order."""
+        """Return the backends in the chosen order."""
         key, now_s = SORTS[self.sort][1], report.elapsed_s
         return sorted(report.backends, key=lambda row: key(row, self, now_s), reverse=self.reverse)
 

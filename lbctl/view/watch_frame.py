@@ -226,7 +226,7 @@ _COLUMNS = (
 
 
 def _events(report: WatchReport, lines: int, width: int, look: Look) -> list[str]:
-    """The newest events, the newest first."""
+    """Return the newest events, the newest first."""
     if lines < 1:
         return []
     names = {row.instance.key: row.instance.address for row in report.rows}
@@ -237,7 +237,7 @@ def _events(report: WatchReport, lines: int, width: int, look: Look) -> list[str
 
 
 def event_time(report: WatchReport, event: Event) -> str:
-    """The time of day of an event, to the millisecond."""
+    """Return the time of day of an event, to the millisecond."""
     moment = report.started_at + timedelta(seconds=event.t_s)
     return f"{moment:%H:%M:%S}.{moment.microsecond // 1000:03d}"
 

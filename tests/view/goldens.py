@@ -28,7 +28,7 @@ def hammer(
     page: str = "main",
     **changes: Any,  # noqa: ANN401
 ) -> str:
-    """A frame of the invented run."""
+    """Return a frame of the invented run."""
     report = sample(backends, **changes)
     ui = seasoned(report)
     ui.page = page
@@ -36,7 +36,7 @@ def hammer(
 
 
 def watch(width: int, height: int, **changes: Any) -> str:  # noqa: ANN401
-    """A frame of the invented watch."""
+    """Return a frame of the invented watch."""
     return "\n".join(build_watch(watch_sample(**changes), WatchUi(), width, height, PLAIN, UNICODE)) + "\n"
 
 

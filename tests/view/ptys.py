@@ -23,11 +23,9 @@ WAIT_S = 20.0
 
 
 class OnTerminal:
-    """``python -m MODULE ARGS`` with stdin and stderr on a terminal of its own and stdout in a pipe."""
+    """``python -m MODULE ARGS`` on a terminal of its own, stdout in a pipe, ``stdin`` from elsewhere if given."""
 
-    def __init__(
-        self, module: str, *args: str, size: tuple[int, int] = (80, 24), env: dict[str, str] | None = None
-    ) -> None:
+    def __init__(self, module: str, *args: str, size: tuple[int, int] = (80, 24), stdin: int | None = None) -> None:
         self.master, self.slave = pty.openpty()
         self.raw = b""
         self.screen = pyte.Screen(*size)
@@ -36,11 +34,11 @@ class OnTerminal:
         self.modes: list[Any] = termios.tcgetattr(self.slave)
         self.process = subprocess.Popen(
             [sys.executable, "-m", module, *args],
-            stdin=self.slave,
+            stdin=self.slave if stdin is None else stdin,
             stdout=subprocess.PIPE,
             stderr=self.slave,
             start_new_session=True,
-            env={**os.environ, "TERM": "xterm-256color", "PYTHONIOENCODING": "utf-8", **(env or {})},
+            env={**os.environ, "TERM": "xterm-256color", "PYTHONIOENCODING": "utf-8"},
         )
 
     def __enter__(self) -> OnTerminal:
@@ -99,7 +97,7 @@ class OnTerminal:
         os.kill(self.process.pid, number)
 
     def output(self) -> str:
-        """What it wrote to standard output."""
+        """Return what it wrote to standard output."""
         assert self.process.stdout is not None
         return self.process.stdout.read().decode()
 

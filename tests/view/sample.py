@@ -31,7 +31,7 @@ def weights_of(backends: int) -> tuple[int, ...]:
 
 
 def latencies(rng: Random, calls: int, typical_us: float) -> Histogram:
-    """A log-normal body and a thin tail."""
+    """Return a log-normal body and a thin tail."""
     histogram = Histogram()
     for _ in range(calls):
         value = rng.lognormvariate(0, 0.55) * typical_us
@@ -47,7 +47,7 @@ def errors_of(address: str, picks: int) -> dict[Code, int]:
 
 
 def sample(backends: int = 5, *, calls: int = 6292, skewed: bool = False, **changes: Any) -> Report:  # noqa: ANN401
-    """A run in its 13th second; ``changes`` replace fields of the report."""
+    """Return a run in its 13th second; ``changes`` replace fields of the report."""
     rng = Random(backends)
     rows = _rows(rng, weights_of(backends), calls, skewed=skewed)
     report = _report(rows, skewed=skewed)
@@ -157,7 +157,7 @@ def _report(rows: tuple[BackendRow, ...], *, skewed: bool) -> Report:
 
 
 def seasoned(report: Report) -> Ui:
-    """A view that has watched the run from its start: every half second a few more calls, unevenly."""
+    """Return a view that has watched the run from its start: every half second a few more calls, unevenly."""
     ui = Ui()
     rng = Random(3)
     steps = max(int(report.elapsed_s / 0.5), 1)
@@ -180,7 +180,7 @@ def seasoned(report: Report) -> Ui:
 
 
 def left_and_joined() -> Report:
-    """A finished run in which one backend left and another came."""
+    """Return a finished run in which one backend left and another came."""
     report = sample(5, end_reason="duration", in_flight=0)
     rows = list(report.backends)
     rows[3] = replace(rows[3], state="left", left_s=5.25, reason="")
@@ -190,7 +190,7 @@ def left_and_joined() -> Report:
 
 
 def open_loop() -> Report:
-    """A finished run at a planned rate, with calls that waited."""
+    """Return a finished run at a planned rate, with calls that waited."""
     report = sample(3, end_reason="completed", in_flight=0, dropped=12, retries=3)
     wait = Histogram()
     wait.record(40, 6000)
@@ -199,7 +199,7 @@ def open_loop() -> Report:
 
 
 def load_aware() -> Report:
-    """A finished run of a policy that promises no shares."""
+    """Return a finished run of a policy that promises no shares."""
     report = sample(3, end_reason="completed", in_flight=0)
     balance = Balance("feedback", "not_applicable", None, None, None, None, None, None, "shares follow latency")
     return replace(report, policy="p2c_ewma", policy_options={"decay": "10s"}, balance=balance)

@@ -33,7 +33,7 @@ def _row(number: int, weight: int, share: float, state: str, health: str, **more
 
 
 def watch_sample(**changes: Any) -> WatchReport:  # noqa: ANN401
-    """A watch in its 41st second; ``changes`` replace fields."""
+    """Return a watch in its 41st second; ``changes`` replace fields."""
     rows = (
         _row(11, 5, 0.4545, "ready", "SERVING", rtt_us=400, ttl_s=8, granted_s=10),
         _row(12, 3, 0.2727, "ready", "SERVING", rtt_us=520, ttl_s=9, granted_s=10),

@@ -16,7 +16,9 @@ from lbctl.model import Event
 from lbctl.stats.report import Report
 from lbctl.view.caps import decide, observe
 from lbctl.view.live_hammer import LiveScreen
+from lbctl.view.live_watch import LiveWatchScreen
 from tests.view.sample import sample
+from tests.view.sample_watch import watch_sample
 
 
 class Stage:
@@ -55,6 +57,9 @@ class Stage:
     def next_policy(self, step: int) -> None:
         self.calls.append(f"policy {step:+d}")
 
+    def check(self) -> None:
+        self.calls.append("check")
+
     def drain(self, key: str, address: str) -> None:
         self.calls.append(f"drain {address}")
 
@@ -76,7 +81,12 @@ async def scene(name: str, stage: Stage) -> None:
 
     for number in (signal.SIGTERM, signal.SIGHUP, signal.SIGINT):
         loop.add_signal_handler(number, on_end, number)
-    async with LiveScreen(caps, fps=30).showing(stage.report, stage):
+    screen = (
+        LiveWatchScreen(caps, fps=30).showing(watch_sample, stage)
+        if name == "watch"
+        else LiveScreen(caps, fps=30).showing(stage.report, stage)
+    )
+    async with screen:
         if name == "log":
             os.write(2, b"E0000 from a C library\n")
         if name == "broken":

@@ -34,7 +34,7 @@ def watched(backends: int) -> Ui:
 
 
 def hostile(report: Report) -> Report:
-    """The same run with everything from the network against us."""
+    """Return the same run with everything from the network against us."""
     rows = tuple(
         replace(row, address=row.address + HOSTILE, key=row.key + HOSTILE, reason=HOSTILE, state=state)
         for row, state in zip(

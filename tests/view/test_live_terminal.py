@@ -2,6 +2,7 @@ from __future__ import annotations
 
 import json
 import signal
+import subprocess
 from pathlib import Path
 
 import pytest
@@ -11,8 +12,8 @@ from tests.view.ptys import OnTerminal
 pytestmark = pytest.mark.e2e
 
 
-def stage(scene: str, size: tuple[int, int] = (80, 24)) -> OnTerminal:
-    return OnTerminal("tests.view.stage", scene, size=size)
+def stage(scene: str, stdin: int | None = None) -> OnTerminal:
+    return OnTerminal("tests.view.stage", scene, stdin=stdin)
 
 
 def test_q_stops_the_run_and_the_terminal_is_as_it_was() -> None:
@@ -149,3 +150,27 @@ def test_the_watchdog_leaves_with_the_view() -> None:
         terminal.send("q")
         assert terminal.ended() == 0
         assert not Path(f"/proc/{children[0]}").exists()
+
+
+def test_keys_come_from_the_terminal_when_standard_input_is_something_else() -> None:
+    with stage("run", stdin=subprocess.DEVNULL) as terminal:
+        terminal.shows("BACKENDS 4/5")
+        terminal.send(" ")
+        terminal.shows("PAUSED")
+        terminal.send("q")
+        assert terminal.ended() == 0
+        assert terminal.given_back()
+        assert json.loads(terminal.output()) == ["pause", "stop"]
+
+
+def test_the_watch_has_its_own_keys() -> None:
+    with stage("watch") as terminal:
+        terminal.shows("REGISTRY EVENTS")
+        terminal.send("jj")
+        terminal.until(lambda: "▸ ◐ 10.0.0.13" in terminal.text(), "the third instance selected")
+        terminal.send("c?")
+        terminal.shows("check health now")
+        terminal.send("?q")
+        assert terminal.ended() == 0
+        assert terminal.given_back()
+        assert json.loads(terminal.output()) == ["check", "stop"]

@@ -51,7 +51,7 @@ def test_a_full_line_is_not_erased_to_its_end() -> None:
 
 @pytest.fixture
 def stalled() -> Iterator[tuple[int, int]]:
-    """A terminal nobody reads: its master, and the terminal opened anew without blocking."""
+    """Provide a terminal nobody reads: its master, and the terminal opened anew without blocking."""
     master, slave = pty.openpty()
     tty.setraw(slave)
     fd = os.open(os.ttyname(slave), os.O_WRONLY | os.O_NONBLOCK | os.O_NOCTTY)
