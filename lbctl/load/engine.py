@@ -24,6 +24,7 @@ from lbctl.rpc.link import Flusher
 from lbctl.stats.histogram import bucket_of
 from lbctl.stats.tally import Tally
 from lbctl.wire.session import Session
+from lbctl.wire.state import UNSENT_DEADLINE
 
 _FOREVER_NS: Final = 1 << 62
 _ANY: Final = Call()
@@ -172,9 +173,11 @@ class Engine:
         replies, session.replies = session.replies, []
         refused, session.refused = session.refused, []
         unsent, session.unsent = session.unsent, []
-        for _, reply in replies:
+        for call, reply in replies:
             lane.peer.finished += 1
-            self._fail(lane, reply)
+            # A peer that cancels because of our deadline may be read before our own timer has looked.
+            cut_off = reply.code is Code.CANCELLED and reply.origin is Origin.TRANSPORT
+            self._fail(lane, LATE if cut_off and now_ns >= call.deadline_ns else reply)
         for call, reply in refused:
             assert isinstance(call, Batch)
             lane.peer.finished += 1
@@ -194,7 +197,10 @@ class Engine:
         lane.peer.finished += 1
         lane.given_back += 1
         self.returned += 1
-        self._send_again(call.alone(), now_ns)
+        if now_ns >= call.deadline_ns:
+            self._fail(lane, UNSENT_DEADLINE)
+        else:
+            self._send_again(call.alone(), now_ns)
 
     def _fail(self, lane: Lane, reply: Reply) -> None:
         self.completed += 1

@@ -100,9 +100,9 @@ class Run:
             self._began_ns = self._clock.now_ns()
             if self._task.plan.duration_s is not None:
                 self._timers.append(loop.call_later(self._task.plan.duration_s, self._close, "duration"))
+            self._engine.begin()
             if self._task.plan.timeout_ns:
                 self._sweep()
-            self._engine.begin()
             await self._over.wait()
         finally:
             self._ended_ns = self._clock.now_ns()

@@ -98,7 +98,9 @@ class Caller:
             timer.cancel()
 
     def _send(self, call: _Pending) -> None:
-        if self._subchannel.state is Connectivity.TRANSIENT_FAILURE:
+        if self._clock.now_ns() >= call.deadline_ns:
+            call.end(DEADLINE)
+        elif self._subchannel.state is Connectivity.TRANSIENT_FAILURE:
             call.end(self._unreachable())
         elif self._subchannel.state is not Connectivity.READY:
             self._waiting.append(call)
@@ -124,7 +126,7 @@ class Caller:
         unsent, session.unsent = session.unsent, []
         for call, reply in replies:
             assert isinstance(call, _Pending)
-            call.end(reply)
+            call.end(DEADLINE if now_ns >= call.deadline_ns else reply)
         for call, reply in refused:
             assert isinstance(call, _Pending)
             if call.attempts > 1:

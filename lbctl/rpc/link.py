@@ -53,6 +53,7 @@ class Link(asyncio.Protocol):
         self.bytes_in = 0
         self.bytes_out = 0
         self.is_open = False
+        self.ready_ns = 0  # when its subchannel began to use it
         self.settled: asyncio.Future[None] = asyncio.get_running_loop().create_future()
         self.gone: asyncio.Future[None] = asyncio.get_running_loop().create_future()
         self._owner = owner

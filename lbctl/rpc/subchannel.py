@@ -10,6 +10,8 @@ meanwhile wait here: a server with a maximum connection age neither loses calls 
 from __future__ import annotations
 
 import asyncio
+import os
+import re
 from collections import Counter
 from enum import StrEnum
 from random import Random
@@ -24,6 +26,8 @@ from lbctl.wire.request import Request
 from lbctl.wire.session import Session
 from lbctl.wire.state import Call
 
+_ERRNO: Final = re.compile(r"\[Errno (\d+)\]")
+_LIVED_NS: Final = 1_000_000_000
 _CLOSE_WAIT_S: Final = 0.5  # for what is written last to reach the peer
 
 
@@ -78,6 +82,7 @@ class Subchannel:
         self._links: set[Link] = set()  # the current one and those that drain
         self._parked: list[tuple[Call, Request | None]] = []
         self._connecting: asyncio.Task[None] | None = None
+        self._delay_first = False  # the last connection was no good: back off before the next
 
     def __repr__(self) -> str:
         return f"<Subchannel {self.endpoint} {self.state}{': ' + self.reason if self.reason else ''}>"
@@ -97,7 +102,11 @@ class Subchannel:
             self._current.session.enqueue(call, wanted)
 
     def expire(self, now_ns: int) -> None:
-        """End every call whose deadline has passed."""
+        """End every call whose deadline has passed; those that wait here are returned for their user to end."""
+        late = [call for call, _ in self._parked if call.deadline_ns <= now_ns]
+        if late:
+            self._parked = [(call, request) for call, request in self._parked if call.deadline_ns > now_ns]
+            self._listener.returned(self, late, now_ns)
         for link in list(self._links):
             link.session.expire(now_ns)
             self._settle(link, now_ns)
@@ -173,7 +182,9 @@ class Subchannel:
         self._current = None
         self.send = self._park
         if self.state is Connectivity.READY:
-            self._become(Connectivity.CONNECTING, link.session.closed)
+            self._delay_first = not self._lived(link)
+            state = Connectivity.TRANSIENT_FAILURE if self._delay_first else Connectivity.CONNECTING
+            self._become(state, link.session.closed)
             self._return_parked()
             self.connect()
 
@@ -182,6 +193,7 @@ class Subchannel:
             self._current = None
             self.send = self._park
             if self.state is not Connectivity.SHUTDOWN:
+                self._delay_first = link.session.next_id == 1
                 self.connect()
         if not link.session.open:
             link.session.emit(goaway(ErrorCode.NO_ERROR))
@@ -201,8 +213,18 @@ class Subchannel:
 
     # Connecting.
 
+    def _lived(self, link: Link) -> bool:
+        """Whether a connection lasted long enough to count as one: else a new one has to wait its turn."""
+        if self._clock.now_ns() - link.ready_ns < _LIVED_NS:
+            return False
+        self._backoff.reset()
+        return True
+
     async def _keep_connecting(self) -> None:
         try:
+            if self._delay_first:
+                self._delay_first = False
+                await asyncio.sleep(self._backoff.next())
             while self._current is None and self.state is not Connectivity.SHUTDOWN:
                 reason = await self._attempt()
                 if reason:
@@ -228,7 +250,7 @@ class Subchannel:
             link.abort()
             stage = "no HTTP/2 SETTINGS" if link.is_open else "no connection"
             return f"{stage} within {self._connect_timeout_s:g}s"
-        except OSError as error:
+        except (OSError, ValueError, OverflowError) as error:
             return describe_failure(error)
         if link.session.draining:
             link.close()
@@ -239,7 +261,7 @@ class Subchannel:
     def _adopt(self, link: Link) -> None:
         self._current = link
         self.send = link.session.start
-        self._backoff.reset()
+        link.ready_ns = self._clock.now_ns()
         parked, self._parked = self._parked, []
         for call, request in parked:
             self.enqueue(call, request)
@@ -255,8 +277,10 @@ class Subchannel:
         self._listener.changed(self, state, reason)
 
 
-def describe_failure(error: OSError) -> str:
+def describe_failure(error: Exception) -> str:
     """Why a connect failed, in the words of the report."""
-    if isinstance(error, ConnectionRefusedError):
-        return "connection refused"
-    return (error.strerror or str(error)).lower()
+    number = _ERRNO.search(str(error))
+    if number is not None:
+        # Several addresses of one name fail as one error that only quotes the numbers.
+        return os.strerror(int(number[1])).lower()
+    return (getattr(error, "strerror", None) or str(error)).lower()

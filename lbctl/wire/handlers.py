@@ -22,6 +22,9 @@ SOFT_HEADER_LIMIT: Final = 64 << 10  # decoded octets of one block; the call fai
 _MAX_BLOCK: Final = 256 << 10  # compressed octets of one block over its CONTINUATION frames
 _MAX_PIECES: Final = 128
 
+NO_HEADERS: Final = local(Code.INTERNAL, "DATA before response headers")
+NO_STATUS: Final = local(Code.INTERNAL, "response without :status")
+
 Handler = Callable[[State, int, int, bytes], None]
 
 
@@ -38,7 +41,8 @@ def on_data(state: State, flags: int, stream: int, payload: bytes) -> None:
         return None
     response = state.response_of(stream)
     if response.head is None:
-        return state.reset(stream, ErrorCode.PROTOCOL_ERROR, local(Code.INTERNAL, "DATA before response headers"))
+        ended = bool(flags & h2.END_STREAM)
+        return state.reset(stream, ErrorCode.PROTOCOL_ERROR, NO_HEADERS, ended=ended)
     return _take(state, flags, stream, content, response, len(payload))
 
 
@@ -46,7 +50,8 @@ def _take(state: State, flags: int, stream: int, content: bytes, response: Respo
     try:
         response.feed(content)
     except MessageTooLarge as error:
-        return state.reset(stream, ErrorCode.CANCEL, local(Code.RESOURCE_EXHAUSTED, str(error)))
+        ended = bool(flags & h2.END_STREAM)
+        return state.reset(stream, ErrorCode.CANCEL, local(Code.RESOURCE_EXHAUSTED, str(error)), ended=ended)
     if flags & h2.END_STREAM:
         return _conclude(state, stream, response, None)
     response.uncredited += size
@@ -114,11 +119,11 @@ def _on_block(state: State, flags: int, stream: int, block: bytes) -> None:
         state.counters["late_frames"] += 1
         return None
     state.counters.update(f"anomaly: {name}" for name in head.anomalies)
+    ended = bool(flags & h2.END_STREAM)
     problem = _stream_problem(head)
     if problem is not None:
-        return state.reset(stream, ErrorCode.PROTOCOL_ERROR, problem)
+        return state.reset(stream, ErrorCode.PROTOCOL_ERROR, problem, ended=ended)
     response = state.response_of(stream)
-    ended = bool(flags & h2.END_STREAM)
     if response.head is None:
         return _on_first_head(state, stream, response, head, ended=ended)
     return _on_trailers(state, stream, response, head, ended=ended)
@@ -132,11 +137,11 @@ def _stream_problem(head: Head) -> Reply | None:
 
 def _on_first_head(state: State, stream: int, response: Response, head: Head, *, ended: bool) -> None:
     if head.http_status is None:
-        return state.reset(stream, ErrorCode.PROTOCOL_ERROR, local(Code.INTERNAL, "response without :status"))
+        return state.reset(stream, ErrorCode.PROTOCOL_ERROR, NO_STATUS, ended=ended)
     if head.http_status < 200:
         if ended:
             reason = f"response ended on interim status {head.http_status}"
-            return state.reset(stream, ErrorCode.PROTOCOL_ERROR, local(Code.INTERNAL, reason))
+            return state.reset(stream, ErrorCode.PROTOCOL_ERROR, local(Code.INTERNAL, reason), ended=True)
         return None
     response.head = head
     if ended:
@@ -157,6 +162,8 @@ def _on_trailers(state: State, stream: int, response: Response, head: Head, *, e
 
 def _conclude(state: State, stream: int, response: Response, trailers: Head | None) -> None:
     assert response.head is not None
+    if response.head.content_length not in (None, response.size):
+        state.counters["anomaly: content-length"] += 1
     reply = of_response(response.head, trailers, response.problem(), response.excerpt())
     if response.keep and reply.code == Code.OK:
         reply = Reply(Code.OK, message=bytes(response.body))
@@ -240,7 +247,8 @@ def on_ping(state: State, flags: int, stream: int, payload: bytes) -> None:
     if not flags & h2.ACK:
         state.counters["pings"] += 1
         state.emit(b"")
-        state.out.insert(0, h2.ping_ack(payload))
+        state.out.insert(state.urgent, h2.ping_ack(payload))
+        state.urgent += 1
     return None
 
 

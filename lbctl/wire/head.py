@@ -31,6 +31,7 @@ class Head:
     is_grpc: bool
     content_type: str
     encoding: str  # grpc-encoding, "" for identity
+    content_length: int | None
     grpc_status: tuple[bytes, ...]
     grpc_message: str
     flaw: str
@@ -55,6 +56,7 @@ def parse(fields: list[Field]) -> Head:
         is_grpc=is_grpc_content_type(content_type),
         content_type=content_type.decode("utf-8", "replace"),
         encoding="" if encoding in _IDENTITY else encoding.decode("utf-8", "replace"),
+        content_length=int(length) if (length := values.get(b"content-length", [b""])[0][:18]).isdigit() else None,
         grpc_status=grpc_status,
         grpc_message=decode_message(values.get(b"grpc-message", [b""])[0]),
         flaw=flaw,
@@ -66,7 +68,7 @@ def parse(fields: list[Field]) -> Head:
 
 
 def _marked(head: Head) -> Head:
-    if head.flaw or head.anomalies:
+    if head.flaw or head.anomalies or head.content_length is not None:
         return head
     fast = NOT_FAST
     if head.http_status == 200 and head.is_grpc and not head.encoding and not head.grpc_status:

@@ -20,13 +20,14 @@ class MessageTooLarge(Exception):
 class Response:
     """What one stream has received. Bodies are skipped unless ``keep``; a non-gRPC body leaves an excerpt."""
 
-    __slots__ = ("_missing", "_prefix", "_seen", "body", "flaw", "head", "keep", "messages", "uncredited")
+    __slots__ = ("_missing", "_prefix", "_seen", "body", "flaw", "head", "keep", "messages", "size", "uncredited")
 
     def __init__(self, *, keep: bool) -> None:
         self.keep = keep
         self.head: Head | None = None
         self.flaw: Reply | None = None
         self.messages = 0
+        self.size = 0  # octets of DATA without padding
         self.body = bytearray()
         self.uncredited = 0  # octets of the stream window the peer has not got back
         self._prefix = bytearray()
@@ -36,6 +37,7 @@ class Response:
     def feed(self, payload: bytes) -> None:
         """Take a DATA payload without padding; raises MessageTooLarge."""
         assert self.head is not None
+        self.size += len(payload)
         if not self.head.is_grpc:
             self.body += payload[: _EXCERPT - len(self.body)]
             return

@@ -34,7 +34,6 @@ class Session(State):
         self._tail = b""
         self._before = self._between = self._body = b""
         self._size = 0  # octets of DATA a call of the template costs
-        self._hot = False  # calls may be started from the template, windows and slots permitting
         self._generation = -1  # of the header context the template was made in
         self.out.append(
             h2.PREFACE
@@ -46,6 +45,7 @@ class Session(State):
         """Everything queued, in order; each octet is handed out once."""
         data = b"".join(self.out)
         self.out.clear()
+        self.urgent = 0
         return data
 
     def start(self, call: Call) -> None:
@@ -53,7 +53,7 @@ class Session(State):
         size = self._size
         send = self.send
         opened = self.open
-        if not self._hot or len(opened) >= self.limit or send.connection < size or send.initial < size:
+        if not self.hot or len(opened) >= self.limit or send.connection < size or send.initial < size:
             assert self.request is not None
             self.enqueue(call.alone(), self.request)
             return
@@ -88,7 +88,7 @@ class Session(State):
         credit = self.received.due()
         if credit and not self.closed:
             self.emit(credit)
-        if self.waiting or self.send.busy or not self._hot:
+        if self.waiting or self.send.busy or not self.hot:
             self.pump()
 
     def _frames(self, data: bytes) -> int:  # noqa: C901  # the hot loop: one body, or two calls per frame more
@@ -158,6 +158,8 @@ class Session(State):
         handler = HANDLERS.get(kind)
         if handler is not None:
             handler(self, flags, stream, payload)
+        if kind in (h2.SETTINGS, h2.GOAWAY):
+            self.hot = False  # until pump has looked at what changed
         return None
 
     def _oversized(self, length: int) -> None:
@@ -171,6 +173,10 @@ class Session(State):
         elif data[:2] == b"\x15\x03":
             self.lose("peer speaks TLS, not plaintext HTTP/2")
         return bool(self.closed)
+
+    def expire(self, now_ns: int) -> None:
+        super().expire(now_ns)
+        self.pump()
 
     def pause(self, paused: bool) -> None:
         """The transport's buffer is full, or drained again."""
@@ -196,7 +202,7 @@ class Session(State):
         if self._generation != self.writer.generation:
             self._renew_template()
         valid = self._generation == self.writer.generation
-        self._hot = valid and not (self.waiting or self.send.busy or self.paused or self.draining)
+        self.hot = valid and not (self.waiting or self.send.busy or self.paused or self.draining)
 
     def _template_fits(self, call: Call) -> bool:
         if self._generation != self.writer.generation or call.timeout_ns or self.send.busy:

@@ -79,6 +79,8 @@ class State:
         self.keep_messages = keep_messages
         self.on_output: Callable[[], None] = _nobody
         self.out: list[bytes] = []
+        self.urgent = 0  # items at the head of the output that overtook the rest
+        self.hot = False  # calls may be started from the template, windows and slots permitting
         self.done: list[Call] = []
         self.replies: list[tuple[Call, Reply]] = []
         self.unsent: list[Call] = []
@@ -136,11 +138,11 @@ class State:
         else:
             self.replies.append((call, reply))
 
-    def reset(self, stream: int, error: ErrorCode, reply: Reply) -> None:
-        """End a stream from our side."""
-        self.send.drop(stream)
-        self.counters["rst_sent"] += 1
-        self.emit(rst_stream(stream, error))
+    def reset(self, stream: int, error: ErrorCode, reply: Reply, *, ended: bool = False) -> None:
+        """End a stream from our side; ``ended``: the peer's side has, so it is closed unless we still send a body."""
+        if self.send.drop(stream) or not ended:
+            self.counters["rst_sent"] += 1
+            self.emit(rst_stream(stream, error))
         self.replies.append((self._forget(stream), reply))
 
     def refuse(self, stream: int, reply: Reply) -> None:
@@ -169,6 +171,7 @@ class State:
         if self.closed:
             return
         self.closed = reason
+        self.hot = False
         self.release_waiting()
         told = f"{reason} (after {self.goaway_reason})" if self.goaway_reason else reason
         for stream in list(self.open):
