@@ -41,7 +41,7 @@ def _sort(text: str) -> str:
     return text
 
 
-@with_settings(outputs=FORMATS, headers=True)
+@with_settings(outputs=FORMATS, layouts=True, headers=True)
 def ls(
     service: Annotated[str | None, typer.Argument(metavar="[SERVICE]", show_default=False)] = None,
     label: Annotated[
@@ -85,7 +85,7 @@ def ls(
     wanted = next((each for each in (check, settings.check) if each is not None), None)
     if wanted is None:
         wanted = service is not None and sys.stdout.isatty()
-    request = Ls(service, settings.prefix, tuple(label or ()), wanted, settings.check_timeout_s)
+    request = Ls(service, settings.prefix, settings.format, tuple(label or ()), wanted, settings.check_timeout_s)
     return _list(etcd_config(settings), request, _Printer(settings, caps, sort or ""), watch=watch)
 
 

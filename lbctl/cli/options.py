@@ -84,6 +84,20 @@ def _formats(outputs: Sequence[str]) -> object:
     return Annotated[str | None, _option("-o", "--output", text=text, metavar="FORMAT", panel=_SHOW)]
 
 
+class _Layouts:
+    """Options of commands that look for a service."""
+
+    format: Annotated[
+        str | None,
+        _option(
+            "--format",
+            text="layout of the keys: auto, etcd-naming, seed (default auto; env LBCTL_FORMAT)",
+            metavar="NAME",
+            panel=_ETCD,
+        ),
+    ]
+
+
 class _Headers:
     """Options of commands that print tables or csv."""
 
@@ -97,7 +111,7 @@ class _Common:
         str | None,
         _option(
             "--config",
-            text="settings file (default ./lbctl.yaml and the user's lbctl/config.yaml)",
+            text="settings file (default ./lbctl.yaml and the user's lbctl/config.yaml; env LBCTL_CONFIG)",
             metavar="FILE",
             panel=_SHOW,
         ),
@@ -128,10 +142,14 @@ class _Common:
 _CONTEXT = inspect.Parameter("_context", inspect.Parameter.KEYWORD_ONLY, annotation=typer.Context)
 
 
-def _parameters(*, registry: bool, outputs: Sequence[str] | None, headers: bool) -> list[inspect.Parameter]:
+def _parameters(
+    *, registry: bool, layouts: bool, outputs: Sequence[str] | None, headers: bool
+) -> list[inspect.Parameter]:
     hints: dict[str, Any] = {}
     if registry:
         hints |= get_type_hints(_Etcd, include_extras=True)
+    if layouts:
+        hints |= get_type_hints(_Layouts, include_extras=True)
     if outputs is not None:
         hints["output"] = _formats(outputs)
     if headers:
@@ -154,7 +172,7 @@ Command: TypeAlias = Callable[..., int | None]
 
 def root_options(function: Callable[..., None]) -> Callable[..., None]:
     """Give the root callback every global option; it stores what was given where the subcommands find it."""
-    shared = _parameters(registry=True, outputs=(), headers=True)
+    shared = _parameters(registry=True, layouts=True, outputs=(), headers=True)
 
     @functools.wraps(function)
     def callback(**given: Any) -> None:  # noqa: ANN401 - whatever the wrapped function takes
@@ -167,14 +185,14 @@ def root_options(function: Callable[..., None]) -> Callable[..., None]:
 
 
 def with_settings(
-    *, registry: bool = True, outputs: Sequence[str] = (), headers: bool = False
+    *, registry: bool = True, layouts: bool = False, outputs: Sequence[str] = (), headers: bool = False
 ) -> Callable[[Command], Command]:
     """Merge the global options into a command's signature; the command gets them resolved, as ``settings``.
 
     A command takes only the groups that mean something to it (``outputs``: the formats it prints, the default first);
     a global option it does not take is refused, not ignored, when it stands before the command.
     """
-    shared = _parameters(registry=registry, outputs=outputs or None, headers=headers)
+    shared = _parameters(registry=registry, layouts=layouts, outputs=outputs or None, headers=headers)
 
     def decorate(function: Command) -> Command:
         @functools.wraps(function)

@@ -32,6 +32,15 @@ def _color(value: str) -> str:
     return value
 
 
+def _layout(value: str) -> str | None:
+    from lbctl.discovery.codecs import CODECS
+
+    names = ["auto", *(codec.name for codec in CODECS)]
+    if value not in names:
+        raise ValueError(f"{value!r} is not a layout (use one of {', '.join(names)})")
+    return None if value == "auto" else value
+
+
 @dataclass(frozen=True, slots=True)
 class Setting:
     """Where one setting may come from besides its flag; environment names are in order of precedence."""
@@ -61,6 +70,7 @@ SETTINGS = (
     _etcd("key", _text),
     _etcd("dial_timeout", parse_positive_duration, 2.0),
     _etcd("command_timeout", parse_positive_duration, 5.0),
+    Setting("format", _layout, None, ("LBCTL_FORMAT",), "format"),
     Setting("prefix", _text, None, ("LBCTL_PREFIX",), "prefix"),
     Setting("output", _text),
     Setting("no_headers", _truth, False),
@@ -88,6 +98,7 @@ class Settings:
     tls: bool  # any certificate file, or an https:// endpoint
     dial_timeout_s: float
     command_timeout_s: float
+    format: str | None  # a layout's name; None: whichever recognises a key
     prefix: str | None
     output: str | None  # one of the formats of the running command
     no_headers: bool

@@ -173,6 +173,8 @@ def parse_endpoints(text: str) -> tuple[Endpoint, ...]:
     parts = [part.strip() for part in text.split(",") if part.strip()]
     if not parts:
         raise ValueError("no etcd endpoint given (for example 127.0.0.1:2379)")
+    if len({part.partition("://")[0] for part in parts if "://" in part}) > 1:
+        raise ValueError(f"{text!r} mixes http and https")
     return tuple(parse_endpoint(_without_scheme(part), 2379) for part in parts)
 
 

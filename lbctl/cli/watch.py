@@ -29,7 +29,7 @@ output. Ctrl-C or q ends it."""
 EXAMPLES = ("lbctl watch echo", "lbctl watch echo --interval 5s", "lbctl watch echo -o jsonl | jq .text")
 
 
-@with_settings(outputs=("text", "jsonl"))
+@with_settings(outputs=("text", "jsonl"), layouts=True)
 def watch(
     service: Annotated[str, typer.Argument(metavar="SERVICE", help="key prefix, or last part of a name")],
     interval: Annotated[
@@ -56,7 +56,7 @@ def watch(
 
     wanted = next((each for each in (check, settings.check) if each is not None), True)
     seconds = settings.check_interval_s if interval is None else interval
-    request = Watch(service, settings.prefix, wanted, seconds, settings.check_timeout_s)
+    request = Watch(service, settings.prefix, settings.format, wanted, seconds, settings.check_timeout_s)
     live = settings.output == "text" and sys.stdout.isatty()
     caps = caps_of(settings, "auto" if live else "none")
     _watch(etcd_config(settings), request, caps, _teller(settings, request, live=caps.screen == "live"))

@@ -26,6 +26,7 @@ class Ls:
 
     service: str | None = None
     prefix: str | None = None
+    layout: str | None = None
     labels: tuple[tuple[str, str], ...] = ()
     check: bool = False
     check_timeout_s: float = 1.0
@@ -41,9 +42,10 @@ async def run(etcd: Etcd, request: Ls) -> Listing:
 
 def select(registry: Registry, request: Ls) -> Registry:
     """Keep what was asked for: one service with the unusable keys beside it, and instances with every label."""
-    services, invalid = registry.services, registry.invalid
+    services = tuple(each for each in registry.services if request.layout in (None, each.layout))
+    invalid = tuple(each for each in registry.invalid if request.layout in (None, each.layout))
     if request.service is not None:
-        service = find(registry, request.service)
+        service = find(registry, request.service, request.layout)
         services = (service,)
         invalid = tuple(each for each in invalid if each.key.startswith(service.prefix))
     if request.labels:

@@ -35,6 +35,7 @@ class Watch:
 
     service: str
     prefix: str | None = None
+    layout: str | None = None
     check: bool = True
     interval_s: float = 1.0
     timeout_s: float = 1.0
@@ -55,7 +56,7 @@ async def run(means: Means, request: Watch, screen: WatchScreen, tell: Tell) -> 
     Raises NotFound for a service that is not there, RegistryError where etcd does not answer at the beginning; later
     outages are events.
     """
-    service = find(await read(means.etcd, request.prefix), request.service)
+    service = find(await read(means.etcd, request.prefix), request.service, request.layout)
     watch = ServiceWatch(means, request, service, tell)
     with _stopped_by_signals(watch.stop):
         async with screen.showing(watch.report, watch):

@@ -86,6 +86,12 @@ def test_the_version_is_told_in_three_ways(arguments: tuple[str, ...], lbctl: Lb
         (("ls", "--dial-timeout", "5x"), "--dial-timeout: '5x': unknown unit 'x' (use ns, us, ms, s, m or h)", ""),
         (("--dial-timeout", "0", "ls"), "--dial-timeout: '0': must be more than 0", ""),
         (("ls", "--endpoints", "a:b"), "--endpoints: 'a:b': port 'b' is not a number", ""),
+        (
+            ("ls", "--endpoints", "http://a:1,https://b:1"),
+            "--endpoints: 'http://a:1,https://b:1' mixes http and https",
+            "",
+        ),
+        (("ls", "--format", "x"), "--format: 'x' is not a layout (use one of auto, etcd-naming, seed)", ""),
         (("ls", "--color", "pink"), "--color: 'pink' is not one of auto, always, never", ""),
         (("ls", "--cert", "c.pem"), "--cert and --key belong together", "give both, or neither"),
         (("ls", "--sort", "rtt"), "--sort needs a SERVICE", "without one, services are listed by name"),

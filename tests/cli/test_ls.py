@@ -211,6 +211,16 @@ def test_a_narrow_width_drops_columns_and_says_which(lbctl: Lbctl, keys: Keys, m
     assert said.err == "hidden: RTT, LEASE, AGE (use -o wide)\n"
 
 
+def test_a_format_chooses_between_two_layouts_under_one_prefix(lbctl: Lbctl, keys: Keys) -> None:
+    keys(
+        {"/services/app/10.0.0.1:1": "10.0.0.1:1|5", "/services/app/b": '{"Op":0,"Addr":"10.0.0.2:1","Metadata":null}'}
+    )
+    said = lbctl("ls", "/services/app/")
+    assert (said.status, said.err.splitlines()[1]) == (4, "hint: choose one with --format")
+    assert lbctl("ls", "/services/app/", "--format", "seed", "-o", "name").out == "10.0.0.1:1\n"
+    assert lbctl("--format", "etcd-naming", "ls", "-o", "csv", "--no-headers").out.split(",")[3] == "10.0.0.2:1"
+
+
 def test_a_prefix_limits_what_is_read(lbctl: Lbctl, keys: Keys) -> None:
     keys(ECHO | {"/other/echo/10.0.0.1:1": "10.0.0.1:1|5"})
     assert lbctl("--prefix", "/services/", "ls", "-o", "name").out == "echo\n"
