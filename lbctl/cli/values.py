@@ -198,3 +198,21 @@ def parse_label(text: str) -> tuple[str, str]:
     if not found or not key.strip():
         raise ValueError(f"{text!r} is not key=value")
     return key.strip(), value.strip()
+
+
+def parse_weighted_endpoints(text: str) -> tuple[tuple[Endpoint, int], ...]:
+    """Read ``--backends``: comma-separated host:port, each with or without ``=weight`` (1 if left out)."""
+    parts = [part.strip() for part in text.split(",") if part.strip()]
+    if not parts:
+        raise ValueError("no backend given (for example 127.0.0.1:50051=5,127.0.0.1:50052)")
+    return tuple(_weighted(part) for part in parts)
+
+
+def _weighted(part: str) -> tuple[Endpoint, int]:
+    address, found, weight = part.partition("=")
+    endpoint = parse_endpoint(address)
+    if not found:
+        return endpoint, 1
+    if not re.fullmatch(r"[0-9]{1,9}", weight):
+        raise ValueError(f"{part!r}: weight {weight!r} is not a whole number of at most 9 digits")
+    return endpoint, int(weight)

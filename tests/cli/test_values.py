@@ -10,6 +10,7 @@ from lbctl.cli.values import (
     parse_label,
     parse_percent,
     parse_positive_duration,
+    parse_weighted_endpoints,
 )
 from lbctl.model import Endpoint
 
@@ -163,3 +164,26 @@ def test_a_label_is_a_key_and_a_value() -> None:
     assert parse_label("zone=az1=b") == ("zone", "az1=b")
     with pytest.raises(ValueError, match="'zone' is not key=value"):
         parse_label("zone")
+
+
+def test_backends_may_have_weights() -> None:
+    assert parse_weighted_endpoints("a:1=5, [::1]:2,b:3=0") == (
+        (Endpoint("a", 1), 5),
+        (Endpoint("::1", 2), 1),
+        (Endpoint("b", 3), 0),
+    )
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("", "no backend given (for example 127.0.0.1:50051=5,127.0.0.1:50052)"),
+        ("a", "'a' has no port (write host:port)"),
+        ("a:1=x", "'a:1=x': weight 'x' is not a whole number of at most 9 digits"),
+        ("a:1=-1", "'a:1=-1': weight '-1' is not a whole number of at most 9 digits"),
+    ],
+)
+def test_wrong_backends_are_refused_with_the_reason(text: str, message: str) -> None:
+    with pytest.raises(ValueError, match=r".+") as refused:
+        parse_weighted_endpoints(text)
+    assert str(refused.value) == message
