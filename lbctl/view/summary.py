@@ -126,23 +126,17 @@ def _distribution(report: Report, look: Look) -> list[str]:
 
 
 def _verdict(report: Report, look: Look) -> str:
+    """Return the verdict and the reason for it; a chance test's figures are on a line of their own below the table."""
     balance, style = report.balance, look.style
+    note = look.show(balance.note)
     if balance.verdict == "skewed":
         worst = next((row for row in report.backends if row.address == balance.worst), None)
-        words = "SKEWED" + (f": {_worst(report, worst, look)}" if worst else "")
-        return look.paint(style.err, words)
+        return look.paint(style.err, "SKEWED: " + (_worst(report, worst, look) if worst else note))
+    reason = f", {note}" if note and balance.p_value is None else ""
     if balance.verdict == "balanced":
-        most = (
-            f", largest difference {points(balance.max_delta).lstrip('+')} pp" if balance.max_delta is not None else ""
-        )
-        return look.paint(style.ok, "balanced") + most
-    others = {
-        "too_few": "too few calls to judge",
-        "not_applicable": "load-aware policy, no fixed shares to compare with",
-    }
-    return look.paint(style.muted, others.get(balance.verdict, balance.verdict)) + (
-        f" ({look.show(balance.note)})" if balance.note and balance.verdict == "too_few" else ""
-    )
+        return look.paint(style.ok, "balanced") + reason
+    words = {"too_few": "too few calls to judge", "not_applicable": "not judged"}
+    return look.paint(style.muted, words.get(balance.verdict, balance.verdict)) + reason
 
 
 def _sums(report: Report) -> tuple[int, float]:
@@ -194,7 +188,7 @@ def _tests(report: Report) -> list[str]:
     words = []
     if balance.chi2 is not None and balance.dof is not None and balance.p_value is not None:
         words.append(f"chi-square {balance.chi2:.4g}, df {balance.dof}, {p_words(balance.p_value)}")
-    if balance.max_over_expected is not None:
+    if balance.max_over_expected is not None and balance.verdict != "not_applicable":
         words.append(f"largest actual/expected {balance.max_over_expected:.2f}")
     return ["  " + "; ".join(words)] if words else []
 

@@ -9,7 +9,7 @@ from lbctl.view.text import cell_len
 from lbctl.view.theme import Look
 from lbctl.view.ui import Ui
 
-_VERDICTS = {"balanced": "balanced", "skewed": "SKEWED", "too_few": "n small", "not_applicable": "load-aware"}
+_VERDICTS = {"balanced": "balanced", "skewed": "SKEWED", "too_few": "n small"}
 
 
 def table(report: Report, ui: Ui, rows: int, width: int, look: Look) -> list[str]:
@@ -41,16 +41,18 @@ def window(count: int, chosen: int, rows: int) -> tuple[int, int]:
 
 
 def verdict(balance: Balance, look: Look) -> Span:
-    """``max Δ 10.7pp  SKEWED``, with p where a test was made."""
+    """Say ``max Δ 10.7pp  SKEWED``, with p where a test was made; no figures where there is nothing to compare with."""
     style = look.style
-    words = _VERDICTS.get(balance.verdict, balance.verdict.replace("_", " "))
+    if balance.verdict == "not_applicable":
+        words = "load-aware, not judged" if balance.expectation == "feedback" else "not judged"
+        return coloured(look, style.muted, words)
     role = {"balanced": style.ok, "skewed": style.bold + style.err}.get(balance.verdict, style.muted)
     spans = []
     if balance.max_delta is not None:
         spans.append(plain(f"max {look.glyphs.delta} {balance.max_delta * 100:.1f}pp  "))
     if balance.p_value is not None:
         spans.append(plain(p_words(balance.p_value) + "  "))
-    return joined(*spans, coloured(look, role, words))
+    return joined(*spans, coloured(look, role, _VERDICTS.get(balance.verdict, balance.verdict)))
 
 
 def p_words(p_value: float) -> str:

@@ -107,13 +107,14 @@ def _groups(rows: tuple[BackendRow, ...]) -> tuple[ErrorGroup, ...]:
 def _balance(rows: tuple[BackendRow, ...], *, skewed: bool) -> Balance:
     picks = sum(row.picks for row in rows)
     if not picks:
-        return Balance("sequence", "too_few", None, None, None, None, None, None, "no picks yet")
+        return Balance("sequence", "too_few", None, None, None, None, None, None, "nothing was picked yet")
     worst = max(rows, key=lambda row: abs(row.picks - row.expected))
     delta = abs(worst.picks - worst.expected) / picks
     ratio = max(row.picks / row.expected for row in rows)
     if skewed:
         return Balance("multinomial", "skewed", delta, 625.4, len(rows) - 1, 1e-9, ratio, worst.address, "")
-    return Balance("sequence", "balanced", delta, None, None, None, ratio, worst.address, "")
+    note = "every count is within 1 call of its expectation"
+    return Balance("sequence", "balanced", delta, None, None, None, ratio, worst.address, note)
 
 
 def _report(rows: tuple[BackendRow, ...], *, skewed: bool) -> Report:
@@ -201,5 +202,6 @@ def open_loop() -> Report:
 def load_aware() -> Report:
     """Return a finished run of a policy that promises no shares."""
     report = sample(3, end_reason="completed", in_flight=0)
-    balance = Balance("feedback", "not_applicable", None, None, None, None, None, None, "shares follow latency")
+    note = "no share can be stated beforehand where picks follow feedback"
+    balance = Balance("feedback", "not_applicable", 0.2, None, None, None, 1.4, "10.0.0.11:50051", note)
     return replace(report, policy="p2c_ewma", policy_options={"decay": "10s"}, balance=balance)

@@ -137,7 +137,8 @@ def test_every_line_ends_what_it_began() -> None:
 def test_a_load_aware_policy_has_no_expected_share_and_no_difference() -> None:
     report = load_aware()
     frame = build(report, Ui(), 60, 24, PLAIN, UNICODE)
-    assert "load-aware" in frame[4]
+    assert "load-aware, not judged" in frame[4]
+    assert "pp" not in frame[4]
     for line in frame[6:9]:  # marker and state come before the address
         cells = line.replace("▸", "").split()
         assert (cells[3], cells[5]) == ("-", "-")
