@@ -75,12 +75,18 @@ def _check_h2load(cost: Cost, calls: int) -> None:
         raise ClientFailed(f"h2load: {found[0] if found else 'no result'}, {calls} wanted")
 
 
+def _engine(task: Task, calls: int) -> Sequence[str]:
+    return _script("benchmarks.engine_client", task, calls)
+
+
 def _aio(task: Task, calls: int) -> Sequence[str]:
+    return _script("benchmarks.aio_client", task, calls)
+
+
+def _script(module: str, task: Task, calls: int) -> Sequence[str]:
+    """Call a client of ours; it ends with an error unless every call was OK."""
     ports = [str(port) for port in task.server.ports]
-    return (
-        *(sys.executable, "-m", "benchmarks.aio_client", task.method, str(task.body)),
-        *(str(calls), str(task.in_flight), *ports),
-    )
+    return (sys.executable, "-m", module, task.method, str(task.body), str(calls), str(task.in_flight), *ports)
 
 
 CLIENTS = (
@@ -100,6 +106,13 @@ CLIENTS = (
         check=_check_lbctl,
     ),
     Client(
+        "lbctl engine",
+        "the engine alone: same policy, no command line, no view",
+        missing=lambda: "",
+        command=_engine,
+        check=lambda cost, calls: None,
+    ),
+    Client(
         "h2load",
         "as many connections to one of the backends: it has no notion of several",
         missing=lambda: "" if shutil.which("h2load") else "not on PATH (Debian: apt-get install nghttp2-client)",
@@ -111,7 +124,7 @@ CLIENTS = (
         "one channel per backend, round robin",
         missing=lambda: "" if importlib.util.find_spec("grpc") else "no grpcio in this Python",
         command=_aio,
-        check=lambda cost, calls: None,  # it ends with an error when a call does
+        check=lambda cost, calls: None,
         share=0.1,
     ),
 )
