@@ -10,6 +10,7 @@ import typer
 
 from lbctl import __version__
 from lbctl.cli import demo as _demo
+from lbctl.cli import hammer as _hammer
 from lbctl.cli import ls as _ls
 from lbctl.cli import watch as _watch
 from lbctl.cli.failures import guarded
@@ -19,6 +20,7 @@ from lbctl.cli.options import root_options
 LISTED: tuple[Listed, ...] = (
     Listed("look", "ls", _ls.SUMMARY, _ls.ls, _ls.ABOUT, _ls.EXAMPLES),
     Listed("look", "watch", _watch.SUMMARY, _watch.watch, _watch.ABOUT, _watch.EXAMPLES),
+    Listed("load", "hammer", _hammer.SUMMARY, _hammer.hammer, _hammer.ABOUT, _hammer.EXAMPLES),
     Listed("try", "demo", _demo.SUMMARY, _demo.demo, _demo.ABOUT, _demo.EXAMPLES, _demo.OPTIONS),
 )
 

@@ -124,6 +124,11 @@ class Backends:
         """Wait until every backend has been connected to, or could not be."""
         await self._settled.wait()
 
+    @property
+    def count(self) -> int:
+        """How many backends the registry lists now."""
+        return len(self._current)
+
     def failures(self) -> dict[str, str]:
         """Why each current backend cannot be called, by address; those that can are not in it."""
         return {

@@ -1,0 +1,206 @@
+"""``lbctl hammer``: find the backends, find the method, put the load on them, and return what was measured."""
+
+from __future__ import annotations
+
+import asyncio
+import re
+from collections.abc import AsyncIterator, Callable, Sequence
+from contextlib import aclosing, asynccontextmanager, suppress
+from dataclasses import dataclass
+from typing import Final
+
+from lbctl.clock import Clock
+from lbctl.commands.screen import Screen
+from lbctl.commands.signals import Interrupts
+from lbctl.discovery.directory import Update, find, follow, read
+from lbctl.errors import CannotCall, LbctlError, NotFound, UsageError
+from lbctl.etcd.client import Etcd
+from lbctl.load.plan import Plan
+from lbctl.load.run import Run, Task
+from lbctl.model import Endpoint, Instance, Service
+from lbctl.stats.report import Report
+from lbctl.wire.request import Request
+
+_SCHEMA_TIMEOUT_S: Final = 3.0
+_FULL_METHOD: Final = re.compile(r"/?(?P<service>[\w.]+)/(?P<method>\w+)")
+_AUTHORITY: Final = re.compile(r"[A-Za-z0-9._~-]+(:\d+)?")
+
+Say = Callable[[str], None]
+
+
+@dataclass(frozen=True, slots=True)
+class Hammer:
+    """One run as it was asked for.
+
+    ``backends`` replaces the registry; ``raw`` is the request's message as bytes, and with a full method skips server
+    reflection too; ``data`` is the message as JSON text, ``source`` what that text is called in errors.
+    """
+
+    service: str
+    method: str | None
+    policy: str
+    plan: Plan
+    seed: int
+    data: str | None = None
+    source: str = "request"
+    raw: bytes | None = None
+    backends: tuple[Instance, ...] = ()
+    prefix: str | None = None
+    layout: str | None = None
+    authority: str | None = None
+    connect_timeout_s: float = 10.0
+    grace_s: float = 5.0
+
+
+@dataclass(frozen=True, slots=True)
+class Finished:
+    """A run that is over; ``signal`` is the number of the signal that ended it, if one did."""
+
+    report: Report
+    signal: int | None
+
+
+async def run(etcd: Etcd | None, clock: Clock, request: Hammer, screen: Screen, say: Say) -> Finished:
+    """Run the load to its end and return the report.
+
+    Raises NotFound for an unknown service or method, UsageError for a bad request message, CannotCall when no backend
+    can be connected to or none describes its methods, RegistryError where etcd does not answer at the beginning.
+    Without ``etcd`` the backends of the request are used.
+    """
+    service = await _service(etcd, request)
+    method, message = await _method(request, service, say)
+    task = Task(
+        service=service.name,
+        method=method,
+        policy=request.policy,
+        seed=request.seed,
+        plan=request.plan,
+        request_for=_requests(request, service, method, message),
+        connect_timeout_s=request.connect_timeout_s,
+        grace_s=request.grace_s,
+    )
+    load = Run(task, clock)
+    try:
+        async with _followed(etcd, service, load):
+            say(f"connecting to {_backends(service)} ...")
+            await load.backends.settled()
+            _require_one(load, service)
+            with Interrupts(load.stop, load.abort) as interrupts:
+                async with screen.showing(load.report, load):
+                    await load.drive()
+        return Finished(load.report(), interrupts.first)
+    finally:
+        await load.aclose()
+
+
+async def _service(etcd: Etcd | None, request: Hammer) -> Service:
+    if etcd is None:
+        return Service(request.service, "backends", "", request.backends)
+    service = find(await read(etcd, request.prefix), request.service, request.layout)
+    if not service.instances:
+        raise NotFound(f'service "{service.name}" has no usable instances', f"see why: lbctl ls {request.service}")
+    return service
+
+
+async def _method(request: Hammer, service: Service, say: Say) -> tuple[str, bytes]:
+    """The full name of the method and the message to send."""
+    full = _FULL_METHOD.fullmatch(request.method or "")
+    if request.raw is not None and full is not None:
+        return f"{full['service']}/{full['method']}", request.raw
+    from lbctl.rpc.message import encode
+    from lbctl.rpc.reflection import load_method
+
+    endpoints = list(dict.fromkeys(instance.endpoint for instance in service.instances))
+    found = await load_method(endpoints, request.method, timeout_s=_SCHEMA_TIMEOUT_S, service=service.name)
+    if found.note:
+        say(found.note)
+    if request.raw is not None:
+        return found.method.full_name, request.raw
+    return found.method.full_name, encode(found.method, request.data, source=request.source)
+
+
+def _requests(request: Hammer, service: Service, method: str, message: bytes) -> Callable[[Endpoint], Request]:
+    """The request each backend is sent: discovered ones by the service's name, direct ones by their address."""
+    named = request.authority
+    if named is not None and not _AUTHORITY.fullmatch(named):
+        raise UsageError(f"--authority: {named!r} is not a host name, or a host name and a port")
+    if named is None and not request.backends and _AUTHORITY.fullmatch(service.name):
+        named = service.name
+
+    def of(endpoint: Endpoint) -> Request:
+        return Request(f"/{method}", message, named or _plain(endpoint), request.plan.timeout_ns)
+
+    return of
+
+
+def _plain(endpoint: Endpoint) -> str:
+    """An address as an authority: a zone of an IPv6 address means nothing to the server."""
+    return str(Endpoint(endpoint.host.partition("%")[0], endpoint.port))
+
+
+def _backends(service: Service) -> str:
+    count = len(service.instances)
+    return f"{count} backend{'' if count == 1 else 's'} of {service.name}"
+
+
+def _require_one(load: Run, service: Service) -> None:
+    failures = load.backends.failures()
+    if len(failures) < load.backends.count:
+        return
+    reasons = "; ".join(f"{address} {reason}" for address, reason in list(failures.items())[:5])
+    rest = f"; and {len(failures) - 5} more" if len(failures) > 5 else ""
+    some = f"none of the {len(failures)} backends" if len(failures) > 1 else "the only backend"
+    raise CannotCall(
+        f'{some} of "{service.name}" can be called: {reasons}{rest}'
+        if len(failures) > 1
+        else f'{some} of "{service.name}" cannot be called: {reasons}',
+        f"is it running, and is this its gRPC port? lbctl ls {service.name} shows what is registered",
+    )
+
+
+@asynccontextmanager
+async def _followed(etcd: Etcd | None, service: Service, load: Run) -> AsyncIterator[None]:
+    """The run follows the registry while the block lasts; a lost registry is an event, and the last state stays."""
+    if etcd is None:
+        load.apply(service.instances)
+        load.note("joined", None, f"{_backends(service)} given by --backends")
+        yield
+        return
+    begun = asyncio.Event()
+    task = asyncio.create_task(_follow(etcd, service, load, begun))
+    try:
+        await asyncio.wait([task, asyncio.create_task(begun.wait())], return_when=asyncio.FIRST_COMPLETED)
+        if task.done():
+            task.result()
+        yield
+    finally:
+        begun.set()
+        task.cancel()
+        with suppress(asyncio.CancelledError, LbctlError):
+            await task
+
+
+async def _follow(etcd: Etcd, service: Service, load: Run, begun: asyncio.Event) -> None:
+    try:
+        async with aclosing(follow(etcd, service)) as updates:
+            async for update in updates:
+                _take(update, load)
+                if not begun.is_set() and update.synced:
+                    load.note("joined", None, f"resolved {service.prefix}: {_backends(update.service)}")
+                    begun.set()
+    except LbctlError as error:
+        if not begun.is_set():
+            raise
+        load.note("resync", None, f"registry no longer followed: {error}", "bad")
+
+
+def _take(update: Update, load: Run) -> None:
+    if update.notice is not None:
+        lost = update.notice.kind == "lost"
+        load.note("resync", None, f"registry {update.notice.kind}: {update.notice.text}", "bad" if lost else "good")
+    if update.synced:
+        load.apply(_in_order(update.service.instances))
+
+
+def _in_order(instances: Sequence[Instance]) -> Sequence[Instance]:
+    return sorted(instances, key=lambda instance: instance.identity)
