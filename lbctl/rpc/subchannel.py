@@ -267,7 +267,7 @@ class Subchannel:
             self.enqueue(call, request)
         if self.state is not Connectivity.READY:
             self._become(Connectivity.READY, "")
-        self._flusher.flush()
+        self._settle(link, self._clock.now_ns())
 
     def _become(self, state: Connectivity, reason: str) -> None:
         if self.state is Connectivity.SHUTDOWN or (state is self.state and reason == self.reason):

@@ -13,7 +13,7 @@ from typing import Final
 
 from hpack import Encoder
 
-from lbctl.wire.request import Headers, Request, timeout_value
+from lbctl.wire.request import Headers, Request
 
 TABLE_SIZE: Final = 4096
 _BUDGET: Final = 3072  # octets of the dynamic table that header sets may use together
@@ -56,7 +56,7 @@ class HeaderWriter:
     def block(self, request: Request, timeout_ns: int) -> bytes:
         """The next header block for this request, stating this deadline (0 for none)."""
         prefix, self._update_due = (_EMPTY_TABLE if self._update_due else b""), False
-        varying = literal(b"grpc-timeout", timeout_value(timeout_ns)) if timeout_ns else b""
+        varying = b"".join(literal(name, value) for name, value in request.varying(timeout_ns))
         secret = b"".join(literal(name, value, _NEVER) for name, value in request.secrets())
         return prefix + self._stable(request.headers()) + varying + secret
 

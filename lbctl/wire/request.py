@@ -46,6 +46,15 @@ class Request:
         """The metadata that must never enter a compression table."""
         return tuple((name, value) for name, value in self.metadata if is_sensitive(name))
 
+    def varying(self, timeout_ns: int) -> Headers:
+        """The fields that differ from call to call: the deadline, where there is one."""
+        return ((b"grpc-timeout", timeout_value(timeout_ns)),) if timeout_ns else ()
+
+    def header_size(self, timeout_ns: int) -> int:
+        """Octets of the whole list as SETTINGS_MAX_HEADER_LIST_SIZE counts them (RFC 9113 §6.5.2)."""
+        fields = self.headers() + self.varying(timeout_ns) + self.secrets()
+        return sum(len(name) + len(value) + 32 for name, value in fields)
+
     def body(self) -> bytes:
         """The length-prefixed message: flag 0, four length octets, the bytes."""
         return b"\0" + len(self.message).to_bytes(4, "big") + self.message

@@ -220,8 +220,8 @@ class Session(State):
     def _send(self, call: Call, request: Request) -> None:
         """The general way to start a call: fresh header block, CONTINUATION and split bodies where needed."""
         allowed = self.peer.max_header_list
-        headers = request.headers() + request.secrets()
-        size = sum(len(name) + len(value) + 32 for name, value in headers)
+        timeout_ns = call.timeout_ns or request.timeout_ns
+        size = request.header_size(timeout_ns)
         if allowed is not None and size > allowed:
             reason = f"request headers of {size} bytes exceed the server's limit of {allowed}"
             self.replies.append((call, local(Code.INTERNAL, reason)))
@@ -229,7 +229,7 @@ class Session(State):
         stream = self.next_id
         self.next_id = stream + 2
         self.open[stream] = call
-        block = self.writer.block(request, call.timeout_ns or request.timeout_ns)
+        block = self.writer.block(request, timeout_ns)
         self.emit(h2.header_frames(stream, block, self.peer.max_frame_size))
         self.send.begin(stream, request.body())
         for data in self.send.frames(self.peer.max_frame_size):
