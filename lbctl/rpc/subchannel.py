@@ -214,8 +214,8 @@ class Subchannel:
     # Connecting.
 
     def _lived(self, link: Link) -> bool:
-        """Whether a connection lasted long enough to count as one: else a new one has to wait its turn."""
-        if self._clock.now_ns() - link.ready_ns < _LIVED_NS:
+        """Whether a connection was of use: it ended calls, or lasted. After one that was not, the next has to wait."""
+        if not link.session.ended_calls and self._clock.now_ns() - link.ready_ns < _LIVED_NS:
             return False
         self._backoff.reset()
         return True

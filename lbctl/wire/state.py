@@ -103,6 +103,7 @@ class State:
         self.ready = False  # the peer's SETTINGS came
         self.paused = False  # the transport's buffer is full
         self.goaway_reason = ""
+        self.ended_calls = 0  # streams that were over before the connection was; known once it is closed
         self.closed = ""  # why nothing can be received or sent any more
 
     @property
@@ -172,6 +173,7 @@ class State:
             return
         self.closed = reason
         self.hot = False
+        self.ended_calls = (self.next_id - 1) // 2 - len(self.open)
         self.release_waiting()
         told = f"{reason} (after {self.goaway_reason})" if self.goaway_reason else reason
         for stream in list(self.open):
