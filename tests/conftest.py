@@ -11,12 +11,16 @@ from collections.abc import AsyncIterator, Iterator
 from typing import TYPE_CHECKING
 
 import pytest
+from hypothesis import settings
 
 from tests.etcd_fixture import background_etcd
 
 if TYPE_CHECKING:
     from lbctl.demo.etcd_server import EtcdServer
     from lbctl.etcd.client import Etcd
+
+settings.register_profile("lbctl", deadline=None)  # how fast an example runs is not what is tested
+settings.load_profile("lbctl")
 
 
 @pytest.fixture(scope="session")

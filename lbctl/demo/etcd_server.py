@@ -7,7 +7,6 @@ import contextlib
 import json
 import os
 import socket
-import tempfile
 from collections import deque
 from collections.abc import Mapping
 from pathlib import Path
@@ -16,6 +15,7 @@ from typing import Self
 
 from lbctl.demo.etcd_binary import find_binary
 from lbctl.demo.parent_death import die_with_parent
+from lbctl.demo.scratch import ScratchDir
 from lbctl.errors import CannotCall
 
 READY_WITHIN_S = 15.0
@@ -29,12 +29,12 @@ _KEPT_LINES = 40
 class EtcdServer:
     """One single-member etcd; start it with :meth:`start`, end it with :meth:`stop`, or use it as a context."""
 
-    def __init__(self, binary: Path, port: int, data_dir: Path, owned: tempfile.TemporaryDirectory[str] | None) -> None:
+    def __init__(self, binary: Path, port: int, data_dir: Path, scratch: ScratchDir | None) -> None:
         """Take where and what to run; nothing is started yet."""
         self.binary = binary
         self.port = port
         self.data_dir = data_dir
-        self._owned = owned
+        self._scratch = scratch
         self._process: asyncio.subprocess.Process | None = None
         self._reader: asyncio.Task[None] | None = None
         self._ready = asyncio.Event()
@@ -55,8 +55,8 @@ class EtcdServer:
         """
         path = find_binary(binary, environ)
         for attempt in range(1, _PORT_ATTEMPTS + 1):
-            owned = None if data_dir else tempfile.TemporaryDirectory(prefix="lbctl-etcd-", ignore_cleanup_errors=True)
-            server = cls(path, port or free_port(), Path(data_dir or str(owned and owned.name)), owned)
+            scratch = None if data_dir else ScratchDir()
+            server = cls(path, port or free_port(), scratch.path if scratch else Path(str(data_dir)), scratch)
             try:
                 await server._run()
             except BaseException:
@@ -112,8 +112,8 @@ class EtcdServer:
         try:
             await self._terminate()
         finally:
-            if self._owned is not None:
-                self._owned.cleanup()
+            if self._scratch is not None:
+                self._scratch.cleanup()
 
     async def _run(self) -> None:
         self._ready.clear()
@@ -127,6 +127,7 @@ class EtcdServer:
                 stderr=asyncio.subprocess.PIPE,
                 start_new_session=True,
                 preexec_fn=die_with_parent(),
+                pass_fds=self._scratch.lock_fds if self._scratch else (),
                 limit=1 << 20,
                 env=_clean(os.environ),
             )
@@ -145,8 +146,16 @@ class EtcdServer:
             ready.cancel()
         if self._ready.is_set():
             return
-        what = "ended at once" if reader.done() else f"was not ready within {READY_WITHIN_S:g}s"
+        what = await self._how_it_ended() if reader.done() else f"was not ready within {READY_WITHIN_S:g}s"
         raise CannotCall(f"etcd on {self.endpoint} {what}: {self.last_words or 'it gave no reason'}")
+
+    async def _how_it_ended(self) -> str:
+        """Name the exit status, which follows the end of the log at once."""
+        with contextlib.suppress(TimeoutError):
+            async with asyncio.timeout(1.0):
+                status = await self.wait()
+                return f"ended at once with {f'signal {-status}' if status < 0 else f'status {status}'}"
+        return "closed its log at once"
 
     async def _read_log(self, process: asyncio.subprocess.Process) -> None:
         """Empty the pipe for ever, so that etcd never blocks on it; keep the last lines, notice the ready one."""

@@ -10,7 +10,7 @@ from typing import NamedTuple
 from lbctl.discovery.catalog import Catalog
 from lbctl.discovery.changes import Change, Op, diff
 from lbctl.discovery.names import find
-from lbctl.discovery.scan import scan
+from lbctl.discovery.scan import MAX_KEYS, scan
 from lbctl.errors import UsageError
 from lbctl.etcd.client import Etcd
 from lbctl.etcd.events import Change as KeyChange
@@ -37,10 +37,10 @@ class Update:
     synced: bool = True
 
 
-async def read(etcd: Etcd, prefix: str | None = None) -> Registry:
-    """Read every service of etcd at one revision, or those under ``prefix`` alone."""
+async def read(etcd: Etcd, prefix: str | None = None, max_keys: int = MAX_KEYS) -> Registry:
+    """Read every service of etcd at one revision, or those under ``prefix`` alone (see ``scan``)."""
     root = normal_prefix(prefix)
-    scanned = await scan(etcd, root)
+    scanned = await scan(etcd, root, max_keys)
     catalog = Catalog(root or "", rooted=root is not None)
     for entry in scanned.entries:
         catalog.put(entry)

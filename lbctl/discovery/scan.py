@@ -35,24 +35,28 @@ class Scanned(NamedTuple):
     notes: tuple[str, ...] = ()
 
 
-async def scan(etcd: Etcd, prefix: str | None) -> Scanned:
-    """Read everything under ``prefix``; without one, everything that may be a registration."""
+async def scan(etcd: Etcd, prefix: str | None, max_keys: int = MAX_KEYS) -> Scanned:
+    """Read everything under ``prefix``; without one, everything that may be a registration.
+
+    Outside known roots no more than ``max_keys`` keys are looked at; the rest is counted, and noted.
+    """
     if prefix is not None:
         listing = await etcd.range(prefix.encode())
         return Scanned(listing.revision, listing.entries)
     for _ in range(_RESTARTS):
         try:
-            return await _Scan(etcd).run()
+            return await _Scan(etcd, max_keys).run()
         except Compacted:  # the revision all reads are pinned to went away meanwhile
             continue
-    return await _Scan(etcd).run()
+    return await _Scan(etcd, max_keys).run()
 
 
 class _Scan:
     """One scan of the whole keyspace, pinned to the revision of its first read."""
 
-    def __init__(self, etcd: Etcd) -> None:
+    def __init__(self, etcd: Etcd, max_keys: int) -> None:
         self._etcd = etcd
+        self._max_keys = max_keys
         self._revision = 0
         self._entries: list[Entry] = []
         self._passed_over = 0
@@ -62,7 +66,7 @@ class _Scan:
     async def run(self) -> Scanned:
         for root in ROOTS:
             await self._read_root(root)
-        budget = MAX_KEYS
+        budget = self._max_keys
         for keys in gaps((*ROOTS, *SKIPPED)):
             budget -= await self._read_rest(keys, budget)
         for prefix in SKIPPED:
@@ -98,7 +102,7 @@ class _Scan:
         if listing.more:
             await self._count(KeyRange(listing.entries[-1].key + b"\0", keys.end))
             self._notes.append(
-                f"only the first {MAX_KEYS:,} keys outside known roots were looked at; narrow with --prefix"
+                f"only the first {self._max_keys:,} keys outside known roots were looked at; narrow with --prefix"
             )
         return len(listing.entries)
 

@@ -1,0 +1,204 @@
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from lbctl.discovery.catalog import Catalog
+from lbctl.discovery.codecs import CODECS, Claim
+from lbctl.model import Entry, Instance, Invalid
+
+SEED_SIBLING = (b"/services/echo/127.0.0.1:1", b"127.0.0.1:1|5")
+NAMING_SIBLING = (b"team/echo/a", b'{"Op":0,"Addr":"127.0.0.1:1","Metadata":null}')
+
+
+def read(key: bytes, value: bytes, *context: tuple[bytes, bytes]) -> Instance | Invalid | None:
+    """Read one key among others, and return what became of it; None: nobody's."""
+    catalog = Catalog()
+    for other in context:
+        catalog.put(Entry(*other))
+    catalog.put(Entry(key, value))
+    services, invalid, _ = catalog.read()
+    text = key.decode()
+    found: list[Instance | Invalid] = [i for service in services for i in service.instances if i.key == text]
+    found += [flaw for flaw in invalid if flaw.key == text]
+    assert len(found) <= 1
+    return found[0] if found else None
+
+
+def naming(**fields: Any) -> bytes:  # noqa: ANN401 - JSON is what it is
+    return json.dumps({"Op": 0, "Addr": "127.0.0.1:5", "Metadata": None} | fields).encode()
+
+
+@pytest.mark.parametrize("text", ["heavy", "5kg", "NaN", "inf", "0x10", "five"])
+def test_a_seed_weight_that_is_no_number_counts_as_one_and_warns(text: str) -> None:
+    instance = read(b"/services/echo/127.0.0.1:5", f"127.0.0.1:5|{text}".encode())
+
+    warning = f'weight "{text}" is not a number; 1 is used'
+    assert isinstance(instance, Instance)
+    assert (instance.weight, instance.warnings) == (1, (warning,))
+    assert instance.metadata == {"@warning": warning}
+
+
+@pytest.mark.parametrize("text", ["", "-1", "2.5", "1e3", "+5", "1234567890", "1|2", "9" * 5000])
+def test_a_seed_weight_that_no_client_can_use_is_invalid(text: str) -> None:
+    flaw = read(b"/services/echo/127.0.0.1:5", f"127.0.0.1:5|{text}".encode())
+
+    assert isinstance(flaw, Invalid)
+    assert (flaw.layout, flaw.code) == ("seed", "bad_weight")
+
+
+@pytest.mark.parametrize(("text", "weight"), [("0", 0), ("007", 7), ("999999999", 999_999_999)])
+def test_a_seed_weight_is_a_decimal_of_at_most_nine_digits(text: str, weight: int) -> None:
+    instance = read(b"/services/echo/127.0.0.1:5", f"127.0.0.1:5|{text}".encode())
+
+    assert isinstance(instance, Instance)
+    assert (instance.weight, instance.warnings) == (weight, ())
+
+
+@pytest.mark.parametrize(
+    ("value", "code"),
+    [
+        (b"", "empty_value"),
+        (b" \n", "empty_value"),
+        (b"127.0.0.1:5|5\n", "whitespace"),
+        (b"127.0.0.1:5|5 ", "whitespace"),
+        (b"127.0.0.1:5|\x1b[2J", "control_chars"),
+        (b"\xff\xfe|5", "bad_encoding"),
+        (b"127.0.0.1|5", "no_port"),
+        (b"127.0.0.1:5", "unknown_layout"),
+        (b"http://127.0.0.1:5|5", "bad_address"),
+    ],
+)
+def test_a_bad_value_beside_seed_entries_is_shown_with_its_code(value: bytes, code: str) -> None:
+    flaw = read(b"/services/echo/x", value, SEED_SIBLING)
+
+    assert isinstance(flaw, Invalid)
+    assert (flaw.layout, flaw.code) == ("seed", code)
+
+
+def test_text_with_a_bar_counts_only_where_something_speaks_for_it() -> None:
+    assert read(b"/conf/choices", b"a|b") is None
+    assert isinstance(read(b"/team/echo/127.0.0.1:5", b"127.0.0.1:5|2"), Instance)
+    assert isinstance(read(b"/services/echo/x", b"a|b"), Invalid)
+    assert read(b"/services/echo/x", b'{"a":"|"}') is None
+
+
+@pytest.mark.parametrize(
+    ("metadata", "weight"),
+    [
+        ({"weight": 3}, 3),
+        ({"weight": "3"}, 3),
+        ({"weight": ["3", "4"]}, 3),
+        ({"weight": None}, None),
+        ({"weight": 0}, 0),
+        ({}, None),
+        (None, None),
+        ('{"weight":"3"}', 3),
+    ],
+)
+def test_an_etcd_naming_weight_is_found_however_it_was_written(metadata: object, weight: int | None) -> None:
+    instance = read(b"echo/a", naming(Metadata=metadata))
+
+    assert isinstance(instance, Instance)
+    assert (instance.weight, instance.warnings) == (weight, ())
+
+
+@pytest.mark.parametrize("weight", ["heavy", True, {}, [[]]])
+def test_an_etcd_naming_weight_that_is_no_number_counts_as_one_and_warns(weight: object) -> None:
+    instance = read(b"echo/a", naming(Metadata={"weight": weight}))
+
+    assert isinstance(instance, Instance)
+    assert instance.weight == 1
+    assert len(instance.warnings) == 1
+    assert "is not a number; 1 is used" in instance.warnings[0]
+
+
+@pytest.mark.parametrize("weight", ["", -1, 2.5, "2.5", 10_000_000_000])
+def test_an_etcd_naming_weight_that_no_client_can_use_is_invalid(weight: object) -> None:
+    flaw = read(b"echo/a", naming(Metadata={"weight": weight}))
+
+    assert isinstance(flaw, Invalid)
+    assert flaw.code == "bad_weight"
+
+
+@pytest.mark.parametrize(
+    ("value", "code"),
+    [
+        (b"", "not_json"),
+        (b"null", "unknown_layout"),
+        (b"[]", "unknown_layout"),
+        (b"{}", "unknown_layout"),
+        (b'{"Op":0}', "no_address"),
+        (b'{"Op":0,"Addr":null}', "no_address"),
+        (b'{"Op":0,"Addr":5}', "wrong_type"),
+        (b'{"Op":true,"Addr":"a:1"}', "wrong_type"),
+        (b'{"Op":0.0,"Addr":"a:1"}', "wrong_type"),
+        (b'{"Op":256,"Addr":"a:1"}', "wrong_type"),
+        (b'{"Op":NaN,"Addr":"a:1"}', "not_json"),
+        (b'{"Op":0,"Addr":"a:1","Metadata":' + b"9" * 5000 + b"}", "wrong_type"),
+        (b'{"Op":0,"Addr":"a:1","Metadata":1e999}', "wrong_type"),
+        (b'{"Op":0,"Addr":"a:1","Metadata":' + b"[" * 100 + b"]" * 100 + b"}", "too_deep"),
+        (b'{"Op":0,"Addr":"a:1","Metadata":' + b"[" * 300_000, "too_deep"),
+        (b'{"Op":0,"Addr":"a\\u001b[2J:1"}', "control_chars"),
+        (b"\xff{}", "bad_encoding"),
+    ],
+)
+def test_a_bad_value_beside_etcd_naming_entries_is_shown_with_its_code(value: bytes, code: str) -> None:
+    flaw = read(b"team/echo/x", value, NAMING_SIBLING)
+
+    assert isinstance(flaw, Invalid)
+    assert (flaw.layout, flaw.code) == ("etcd-naming", code)
+
+
+def test_lone_surrogates_become_replacement_characters() -> None:
+    instance = read(b"echo/a", b'{"Op":0,"Addr":"127.0.0.1:5","Metadata":{"zone\\udc00":"az\\ud800"}}')
+
+    assert isinstance(instance, Instance)
+    assert instance.metadata == {"zone\ufffd": "az\ufffd"}
+    json.dumps(instance.metadata, ensure_ascii=False).encode()
+
+
+def test_json_of_other_layouts_is_left_to_them() -> None:
+    assert read(b"kitex/x/a", b'{"network":"tcp","address":"127.0.0.1:1","weight":10}') is None
+    assert read(b"/s/x/a", b'{"addr":"127.0.0.1:1"}') is None
+    assert read(b"/s/x/a", b'{"Op":0,"Addr":"127.0.0.1:1","Extra":1}') is None
+
+
+def test_control_characters_in_a_key_make_it_invalid() -> None:
+    flaw = read(b"/services/ec\x1bho/127.0.0.1:5", b"127.0.0.1:5|1")
+
+    assert isinstance(flaw, Invalid)
+    assert flaw.code == "control_chars"
+
+
+KEYS = st.one_of(st.binary(max_size=30), st.text(max_size=20).map(lambda text: ("/services/echo/" + text).encode()))
+VALUES = st.one_of(
+    st.binary(max_size=60),
+    st.text(max_size=30).map(lambda text: f"127.0.0.1:5|{text}".encode()),
+    st.recursive(st.none() | st.booleans() | st.integers() | st.text(max_size=5), st.lists, max_leaves=5).map(
+        lambda part: json.dumps({"Op": 0, "Addr": "127.0.0.1:5", "Metadata": part}).encode()
+    ),
+)
+
+
+@given(key=KEYS, value=VALUES)
+def test_no_key_and_no_value_makes_a_codec_raise(key: bytes, value: bytes) -> None:
+    for codec in CODECS:
+        for claim in (Claim(), Claim(owned=True), Claim("/services/", rooted=True)):
+            decoded = codec.decode(Entry(key, value), claim)
+            assert decoded is None or bool(decoded.instances) != bool(decoded.invalid)
+
+
+@given(entries=st.lists(st.tuples(KEYS, VALUES), max_size=8, unique_by=lambda pair: pair[0]))
+def test_every_key_is_an_instance_or_invalid_or_counted(entries: list[tuple[bytes, bytes]]) -> None:
+    catalog = Catalog()
+    for key, value in entries:
+        catalog.put(Entry(key, value))
+
+    services, invalid, foreign = catalog.read()
+
+    assert sum(len(service.instances) for service in services) + len(invalid) + foreign == len(entries)
