@@ -22,7 +22,7 @@ returns its exit status. Either way nothing is left behind: no process, no direc
 EXAMPLES = (
     "lbctl demo",
     "lbctl demo -b 5 --weights 5,3,2,1,1 --latency 'lognormal(2ms,0.5)' --errors 0.5%",
-    "lbctl demo --latency 1ms,5ms,20ms -- lbctl hammer echo -z 30s",
+    "lbctl demo --latency 1ms,5ms,20ms -- lbctl hammer echo Echo/Say -z 30s",
 )
 # Everything after the first word that is no option belongs to COMMAND, with or without -- before it.
 OPTIONS: dict[str, Any] = {"context_settings": {"allow_interspersed_args": False}}
@@ -36,7 +36,7 @@ def _option(*flags: str, text: str, metavar: str) -> Any:  # noqa: ANN401 - type
 def demo(
     command: Annotated[
         list[str] | None,
-        typer.Argument(metavar="[-- COMMAND [ARGS]...]", help="run this in the demo", show_default=False),
+        typer.Argument(metavar="-- COMMAND", help="run this in the demo", show_default=False),
     ] = None,
     backends: Annotated[
         int | None,

@@ -17,7 +17,7 @@ def standing(facts: Facts) -> str:
             "try, in another terminal:",
             f"  export LBCTL_ENDPOINTS={facts.etcd}",
             f"  lbctl watch {service}",
-            f"  lbctl hammer {service} --policy smooth_wrr -z 30s",
+            f"  lbctl hammer {service} Echo/Say --policy smooth_wrr -z 30s",
             "Ctrl-C stops everything.",
         )
     )

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
-import tempfile
 from collections.abc import AsyncGenerator, AsyncIterator
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
@@ -15,7 +14,6 @@ from lbctl.demo.child import BackendProcess
 from lbctl.demo.etcd_server import EtcdServer
 from lbctl.demo.latency import Latency
 from lbctl.demo.spec import BackendSpec
-from lbctl.demo.workdir import working_directory
 from lbctl.errors import LbctlError
 from lbctl.model import Endpoint
 
@@ -108,25 +106,24 @@ async def stage(setup: Setup) -> AsyncIterator[Scene]:
 
     Raises LbctlError when a part does not come up; what did come up is taken down first.
     """
-    with working_directory(Path(tempfile.gettempdir())) as directory:
-        starting = asyncio.create_task(EtcdServer.start(binary=setup.etcd_binary, data_dir=str(directory)))
-        children: list[BackendProcess] = []
-        try:
-            for _ in setup.weights:
-                children.append(await BackendProcess.launch())  # noqa: PERF401 - each is owned before the next starts
-            ports = [asyncio.create_task(child.port()) for child in children]
-            await _all(starting, *ports)
-            etcd = starting.result()
-            placed = _in_key_order([port.result() for port in ports], children)
-            entering = [
-                asyncio.create_task(_register(setup, etcd.endpoint, index, place)) for index, place in enumerate(placed)
-            ]
-            await _all(*entering)
-            backends = tuple(task.result() for task in entering)
-            facts = Facts(etcd.endpoint, etcd.pid, directory, backends, setup)
-            yield Scene(facts, etcd, [place.child for place in placed])
-        finally:
-            await _take_down(starting, children)
+    starting = asyncio.create_task(EtcdServer.start(binary=setup.etcd_binary))
+    children: list[BackendProcess] = []
+    try:
+        for _ in setup.weights:
+            children.append(await BackendProcess.launch())  # noqa: PERF401 - each is owned before the next starts
+        ports = [asyncio.create_task(child.port()) for child in children]
+        await _all(starting, *ports)
+        etcd = starting.result()
+        placed = _in_key_order([port.result() for port in ports], children)
+        entering = [
+            asyncio.create_task(_register(setup, etcd.endpoint, index, place)) for index, place in enumerate(placed)
+        ]
+        await _all(*entering)
+        backends = tuple(task.result() for task in entering)
+        facts = Facts(etcd.endpoint, etcd.pid, etcd.data_dir, backends, setup)
+        yield Scene(facts, etcd, [place.child for place in placed])
+    finally:
+        await _take_down(starting, children)
 
 
 async def _all(*tasks: asyncio.Task[Any]) -> None:

@@ -10,19 +10,19 @@ BACKENDS = tuple(
     for port, weight, pid in ((50061, 5, 101), (50062, 1, 102))
 )
 SETUP = Setup((5, 1), (Fixed(0.002),) * 2, (0.0,) * 2)
-FACTS = Facts("127.0.0.1:42379", 100, Path("/tmp/lbctl-demo-8f2a"), BACKENDS, SETUP)
+FACTS = Facts("127.0.0.1:42379", 100, Path("/tmp/lbctl-etcd-8f2a"), BACKENDS, SETUP)
 
 
 def test_a_waiting_demo_says_where_everything_is_and_what_to_try() -> None:
     assert standing(FACTS) == (
-        "etcd      127.0.0.1:42379   data /tmp/lbctl-demo-8f2a (removed at exit)\n"
+        "etcd      127.0.0.1:42379   data /tmp/lbctl-etcd-8f2a (removed at exit)\n"
         "backends  2\n"
         "  127.0.0.1:50061  weight 5  pid 101\n"
         "  127.0.0.1:50062  weight 1  pid 102\n"
         "try, in another terminal:\n"
         "  export LBCTL_ENDPOINTS=127.0.0.1:42379\n"
         "  lbctl watch echo\n"
-        "  lbctl hammer echo --policy smooth_wrr -z 30s\n"
+        "  lbctl hammer echo Echo/Say --policy smooth_wrr -z 30s\n"
         "Ctrl-C stops everything."
     )
 

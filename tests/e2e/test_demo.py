@@ -184,7 +184,7 @@ def test_an_impatient_ctrl_c_does_not_break_the_taking_down(environ: dict[str, s
 
 def test_a_signal_during_the_start_takes_everything_down(environ: dict[str, str], tmp_path: Path) -> None:
     with subprocess.Popen([*LBCTL, "demo"], env=environ, stdout=subprocess.PIPE, start_new_session=True) as process:
-        eventually(lambda: any(tmp_path.glob("lbctl-demo-*")), "the demo begins to start")
+        eventually(lambda: any(tmp_path.glob("lbctl-etcd-*")), "the demo begins to start")
         process.send_signal(signal.SIGTERM)
         assert process.wait(PATIENCE_S) == 0
         assert left_in(tmp_path) == []
