@@ -1,6 +1,8 @@
-"""Pictures of the screens for the README and these pages: ``python docs/render.py OUT.png [WIDTH HEIGHT [BACKENDS]]``.
+"""Pictures of the screens, for the README and these pages.
 
-Needs the ``dev`` extra (pillow) and the DejaVu Sans Mono font. The numbers are invented ones from the tests.
+``python docs/render.py OUT.png [WIDTH HEIGHT [BACKENDS]]`` draws a frame of the invented run of the tests;
+``tmux capture-pane -e -p | python docs/render.py OUT.png --screen [WIDTH]`` draws what a terminal shows.
+Needs the ``dev`` extra (pillow) and the DejaVu Sans Mono font.
 """
 
 from __future__ import annotations
@@ -44,7 +46,7 @@ class Run(NamedTuple):
     reverse: bool
 
 
-def runs(line: str) -> Iterator[Run]:
+def runs(line: str) -> Iterator[Run]:  # noqa: C901  # one branch per SGR code
     """Return the line cut where its appearance changes."""
     colour, bold, reverse = _TEXT, False, False
     position = 0
@@ -60,10 +62,14 @@ def runs(line: str) -> Iterator[Run]:
                 colour, bold, reverse = _TEXT, False, False
             elif code == 1:
                 bold = True
-            elif code == 7:
-                reverse = True
+            elif code == 22:
+                bold = False
+            elif code in (7, 27):
+                reverse = code == 7
+            elif code == 39:
+                colour = _TEXT
             else:
-                colour = _COLOURS[code]
+                colour = _COLOURS.get(code, colour)
 
 
 def picture(lines: list[str], width: int) -> Image.Image:
@@ -131,12 +137,19 @@ def frame(width: int, height: int, backends: int, *, skewed: bool = False) -> li
 def main(arguments: list[str]) -> None:
     """Write one picture; a name that starts with ``watch`` is of the watch."""
     out = Path(arguments[0])
+    if arguments[1:2] == ["--screen"]:
+        width = int(arguments[2]) if arguments[2:] else 80
+        return _save(picture(sys.stdin.read().rstrip("\n").split("\n"), width), out)
     width, height, backends = (int(word) for word in [*arguments[1:4], *("80", "24", "5")[len(arguments[1:4]) :]])
     if out.name.startswith("watch"):
         lines = build_watch(watch_sample(), WatchUi(), width, height, COLOUR, UNICODE)
     else:
         lines = frame(width, height, backends, skewed="skew" in out.name)
-    picture(lines, width).quantize(256, Image.Quantize.MAXCOVERAGE).save(out, optimize=True)
+    return _save(picture(lines, width), out)
+
+
+def _save(image: Image.Image, out: Path) -> None:
+    image.quantize(256, Image.Quantize.MAXCOVERAGE).save(out, optimize=True)
 
 
 if __name__ == "__main__":
