@@ -96,7 +96,7 @@ class Subchannel:
         """Send a call the general way: of another request, or stating another deadline."""
         wanted = request or self._request
         assert wanted is not None
-        if self._current is None:
+        if self._current is None or self._current.session.draining:
             self._parked.append((call, request))
         else:
             self._current.session.enqueue(call, wanted)
@@ -168,10 +168,13 @@ class Subchannel:
     def received(self, link: Link, now_ns: int) -> None:
         """A read was parsed: hand over what it finished, and replace a connection that takes no more calls."""
         session = link.session
+        # First the connection: what takes the finished calls starts new ones, which must not go where nothing goes.
+        if session.closed and link is self._current:
+            self.send = self._park
+        elif session.ready and not session.closed and (session.draining or self.state is Connectivity.SHUTDOWN):
+            self._drain(link)
         if session.done or session.replies or session.unsent or session.refused:
             self._listener.finished(self, session, now_ns)
-        if session.ready and not session.closed and (session.draining or self.state is Connectivity.SHUTDOWN):
-            self._drain(link)
 
     def lost(self, link: Link) -> None:
         """A connection ended."""
