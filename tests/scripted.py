@@ -77,6 +77,7 @@ class Connection:
         self.closed = False
         self._reader, self._writer = reader, writer
         self._auto, self._credit = auto, credit
+        self._finished = False
         self._pulse = asyncio.Event()
         self._unparsed_out = bytearray()
         self._block = b""
@@ -95,6 +96,11 @@ class Connection:
             self.ledger.sent(frame)
         self._writer.write(whole)
 
+    def _answer(self, frame: bytes) -> None:
+        """Say what the protocol demands, unless the script has said its last word."""
+        if not self._finished:
+            self.send(frame)
+
     def send_raw(self, raw: bytes) -> None:
         """Write bytes that need not be frames, unnoticed by the books."""
         self._writer.write(raw)
@@ -111,8 +117,9 @@ class Connection:
             await self._writer.drain()
 
     def close(self) -> None:
-        """Say FIN, after everything written."""
-        self._writer.close()
+        """Say FIN, after everything written; what the client still says is read."""
+        self._finished = True
+        self._writer.write_eof()
 
     def abort(self) -> None:
         """Say RST at the TCP level."""
@@ -122,10 +129,10 @@ class Connection:
 
     # ---- waiting -----------------------------------------------------------------------------------------------------
 
-    async def until(self, what: str, ready: Callable[[], T | None], *, bound: float | None = WAIT_S) -> T:
+    async def until(self, what: str, ready: Callable[[], T | None]) -> T:
         """The first true value of ``ready``, asked again after each read."""
         try:
-            async with asyncio.timeout(bound):
+            async with asyncio.timeout(WAIT_S):
                 return await self._until(what, ready)
         except TimeoutError:
             seen = "\n  ".join(map(str, self.frames[-12:])) or "nothing"
@@ -147,7 +154,7 @@ class Connection:
             return next((request for request in fresh if request.complete or not complete), None)
 
         try:
-            request = await self.until("a request", ready, bound=None)
+            request = await self._until("a request", ready)
         except ClientGone as gone:
             raise NoMoreRequests(str(gone)) from None
         self._taken.add(request.stream)
@@ -250,15 +257,17 @@ class Connection:
         elif frame.kind == h2.DATA and frame.stream in self.requests:
             self._take_data(self.requests[frame.stream], frame)
         elif frame.kind == h2.SETTINGS and not frame.flags & h2.ACK and self._auto:
-            self.send(h2.settings_ack())
+            self._answer(h2.settings_ack())
+        elif frame.kind == h2.PING and not frame.flags & h2.ACK and self._auto:
+            self._answer(h2.ping(frame.payload, ack=True))
 
     def _take_data(self, request: Request, frame: Frame) -> None:
         request.body += frame.payload
         request.complete |= bool(frame.flags & h2.END_STREAM)
         if self._credit and self.ledger.may_receive < h2.DEFAULT_WINDOW // 2:
-            self.send(h2.window_update(0, h2.DEFAULT_WINDOW - self.ledger.may_receive))
+            self._answer(h2.window_update(0, h2.DEFAULT_WINDOW - self.ledger.may_receive))
         if self._credit and not request.complete and self.ledger.streams[frame.stream].may_receive < h2.LARGEST_FRAME:
-            self.send(h2.window_update(frame.stream, h2.DEFAULT_WINDOW))
+            self._answer(h2.window_update(frame.stream, h2.DEFAULT_WINDOW))
 
 
 class ScriptedServer:
@@ -343,7 +352,9 @@ class ScriptedServer:
         finally:
             writer.close()
             listening.cancel()
-            await asyncio.gather(listening, return_exceptions=True)
+            (heard,) = await asyncio.gather(listening, return_exceptions=True)
+            if isinstance(heard, Exception):
+                self._failures.append(heard)
             with contextlib.suppress(ConnectionError):
                 await writer.wait_closed()
             self._tasks.discard(task)

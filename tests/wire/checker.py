@@ -44,6 +44,7 @@ class Ledger:
         self._client_iws = h2.DEFAULT_WINDOW  # what we granted for new streams, as acknowledged
         self._our_iws = h2.DEFAULT_WINDOW  # what the client granted for new streams
         self._max_streams: int | None = None
+        self._max_frame = h2.LARGEST_FRAME
         self._unacknowledged: deque[dict[int, int]] = deque()
         self._pings: list[bytes] = []
         self._heads = HeadReader()
@@ -86,7 +87,7 @@ class Ledger:
         """Check a frame of the client; the decoded head when it completed a header block."""
         if self._block_of is not None and (frame.kind, frame.stream) != (h2.CONTINUATION, self._block_of):
             self._fault(f"{frame} inside the header block of stream {self._block_of}")
-        if len(frame.payload) > h2.LARGEST_FRAME:
+        if len(frame.payload) > self._max_frame:
             self._fault(f"{frame} is larger than our MAX_FRAME_SIZE")
         check = _CHECKS.get(frame.kind)
         if check is None:
@@ -177,6 +178,8 @@ class Ledger:
             self._heads.table_limit(value)
         elif key == h2.MAX_CONCURRENT_STREAMS:
             self._max_streams = value
+        elif key == h2.MAX_FRAME_SIZE:
+            self._max_frame = value
         elif key == h2.INITIAL_WINDOW_SIZE:
             for state in self.streams.values():
                 state.may_receive += value - self._client_iws

@@ -14,7 +14,7 @@ from typing import NamedTuple, Protocol, Self
 from lbctl.model import Code, Endpoint, Origin, Reply
 from tests.wire import frames as h2
 
-NULL_WAIT_S = 0.1
+NULL_WAIT_S = 0.02
 
 
 class CallResult(Protocol):
@@ -31,7 +31,7 @@ class Client(Protocol):
 
     @property
     def counters(self) -> Counter[str]: ...
-    async def unary(self, path: str, request: bytes, *, timeout_s: float) -> CallResult: ...
+    async def unary(self, path: str, message: bytes, /, *, timeout_s: float) -> CallResult: ...
     async def __aenter__(self) -> Self: ...
     async def __aexit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
@@ -59,10 +59,10 @@ class NullClient:
             self._writer.write(h2.PREFACE + h2.settings())
         return self
 
-    async def unary(self, path: str, request: bytes, *, timeout_s: float) -> Ended:
+    async def unary(self, path: str, message: bytes, /, *, timeout_s: float) -> Ended:
         if self._writer is not None and not self.counters["connections"]:
             self.counters["connections"] = 1
-            self._writer.write(self._request(path, request))
+            self._writer.write(self._request(path, message))
         await asyncio.sleep(min(timeout_s, NULL_WAIT_S))
         return Ended(Reply(Code.UNKNOWN, Origin.CLIENT, "the null client never listens"))
 
@@ -101,9 +101,9 @@ class GrpcioClient:
     async def __aenter__(self) -> Self:
         return self
 
-    async def unary(self, path: str, request: bytes, *, timeout_s: float) -> Ended:
+    async def unary(self, path: str, message: bytes, /, *, timeout_s: float) -> Ended:
         try:
-            answer = await self._channel.unary_unary(path, None, None)(request, timeout=timeout_s)
+            answer = await self._channel.unary_unary(path, None, None)(message, timeout=timeout_s)
         except self._failure as error:
             return Ended(Reply(Code(error.code().value[0]), Origin.SERVER, error.details() or ""))
         return Ended(Reply(Code.OK, Origin.SERVER, "", answer or b""))
