@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING
 import pytest
 from hypothesis import settings
 
+import lbctl.etcd  # noqa: F401 - first: it sets what gRPC reads when it is imported
 from tests.etcd_fixture import background_etcd
 
 if TYPE_CHECKING:

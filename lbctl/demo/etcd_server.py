@@ -21,6 +21,7 @@ from lbctl.errors import CannotCall
 READY_WITHIN_S = 15.0
 STOP_WITHIN_S = 3.0
 _PORT_ATTEMPTS = 5
+_PORT_PAUSE_S = 0.3
 _READY = "serving client traffic"
 _TAKEN = "address already in use"
 _KEPT_LINES = 40
@@ -103,9 +104,19 @@ class EtcdServer:
         await self._end_reader()
 
     async def restart(self) -> None:
-        """Start again on the same port and data; a running etcd is stopped first."""
+        """Start again on the same port and data; a running etcd is stopped first.
+
+        The port was free for a while: a passing connection may sit on it, so a few attempts are made.
+        """
         await self._terminate()
-        await self._run()
+        for attempt in range(1, _PORT_ATTEMPTS + 1):
+            try:
+                return await self._run()
+            except CannotCall:
+                if not self._port_was_taken() or attempt == _PORT_ATTEMPTS:
+                    raise
+            await asyncio.sleep(_PORT_PAUSE_S)
+        raise AssertionError("unreachable")
 
     async def stop(self) -> None:
         """Stop etcd (SIGTERM, then SIGKILL) and remove the data directory lbctl made; safe to repeat."""

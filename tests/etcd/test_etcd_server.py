@@ -11,6 +11,7 @@ import pytest
 
 from lbctl.demo import etcd_binary
 from lbctl.demo.etcd_server import EtcdServer, free_port
+from lbctl.demo.parent_death import die_with_parent
 from lbctl.errors import CannotCall, NotFound
 from lbctl.etcd.client import Etcd
 from lbctl.etcd.config import EtcdConfig
@@ -153,6 +154,24 @@ async def test_etcd_ends_when_its_parent_is_killed() -> None:
             writer.close()
     async with await EtcdServer.start():  # the next one clears away what the killed one could not
         assert not os.path.lexists(data_dir)  # noqa: ASYNC240 - a single stat
+
+
+async def test_processes_can_be_started_while_calls_are_made(etcd: Etcd) -> None:
+    async def write() -> None:
+        while True:
+            await etcd.put(b"/k", b"v")
+
+    writers = [asyncio.create_task(write()) for _ in range(4)]
+    ends = []
+    for _ in range(40):
+        process = await asyncio.create_subprocess_exec("true", preexec_fn=die_with_parent())
+        async with asyncio.timeout(5):
+            ends.append(await process.wait())
+    for writer in writers:
+        writer.cancel()
+    await asyncio.gather(*writers, return_exceptions=True)
+
+    assert ends == [0] * 40
 
 
 def test_free_ports_are_ports() -> None:

@@ -15,6 +15,10 @@ from tests.etcd.proxy import TcpProxy
 pytestmark = pytest.mark.e2e
 
 
+def impatient(endpoint: str) -> EtcdConfig:
+    return EtcdConfig((endpoint,), command_timeout_s=0.5)
+
+
 async def failing(config: EtcdConfig) -> Unreachable:
     async with Etcd(config) as client:
         with pytest.raises(Unreachable) as caught:
@@ -73,12 +77,14 @@ async def test_a_call_made_while_etcd_is_starting_waits_for_it(own_etcd: EtcdSer
 
 
 async def test_a_connection_that_went_silent_keeps_no_call_beyond_its_deadline(etcd_server: EtcdServer) -> None:
-    async with TcpProxy(etcd_server.port) as proxy:
-        async with Etcd(EtcdConfig((proxy.endpoint,), command_timeout_s=0.5)) as client:
+    async with (
+        TcpProxy(etcd_server.port) as proxy,
+        Etcd(EtcdConfig((proxy.endpoint,), command_timeout_s=0.5)) as client,
+    ):
+        await client.get(b"/k")
+        proxy.silence()
+        with pytest.raises(Unreachable, match=r"did not answer within 0\.5s \(timed out\)"):
             await client.get(b"/k")
-            proxy.silence()
-            with pytest.raises(Unreachable, match=r"did not answer within 0\.5s \(timed out\)"):
-                await client.get(b"/k")
 
 
 @pytest.mark.slow
