@@ -39,7 +39,7 @@ class Watcher:
     async def run(self) -> AsyncGenerator[WatchEvent, None]:
         """Yield a Snapshot, then what changes, for ever; ends when the session is closed.
 
-        Outages are events. Only what no patience mends is raised: access denied, TLS that does not fit.
+        Outages are events, however they show. Only what no patience mends is raised: access denied, a bad request.
         """
         while not self._session.closed:
             try:
