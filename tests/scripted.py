@@ -127,6 +127,15 @@ class Connection:
         handle.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
         self._writer.transport.abort()
 
+    def deaf(self, *, deaf: bool) -> None:
+        """Stop reading, so that the client's bytes pile up in the kernels and then in the client; or go on."""
+        transport = self._writer.transport
+        assert isinstance(transport, asyncio.Transport)
+        if deaf:
+            transport.pause_reading()
+        else:
+            transport.resume_reading()
+
     # ---- waiting -----------------------------------------------------------------------------------------------------
 
     async def until(self, what: str, ready: Callable[[], T | None]) -> T:
@@ -163,6 +172,14 @@ class Connection:
     async def request(self) -> Request:
         """The next complete request nobody took; as long as it may take."""
         return await self._next(complete=True)
+
+    def pending(self) -> list[Request]:
+        """All further complete requests that nobody took."""
+        fresh = [
+            request for request in self.requests.values() if request.complete and request.stream not in self._taken
+        ]
+        self._taken.update(request.stream for request in fresh)
+        return fresh
 
     async def opened(self) -> Request:
         """The next request whose head has arrived."""

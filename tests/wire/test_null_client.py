@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 HERE = Path(__file__).parent
-NOT_ABOUT_A_PEER = ("test_null_client.py", "test_mutants.py", "test_properties.py")
+NOT_ABOUT_A_PEER = ("test_null_client.py", "test_mutants.py", "test_properties.py", "test_windows.py")
 
 
 @pytest.mark.slow

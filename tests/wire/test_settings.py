@@ -131,6 +131,21 @@ async def test_a_head_of_exactly_the_limit_is_sent() -> None:
         failed(await call(client), Code.INTERNAL, Origin.CLIENT)
 
 
+async def test_a_head_limit_lowered_between_calls_holds_for_the_next_one() -> None:
+    async def behave(peer: Connection) -> None:
+        for _ in range(3):
+            peer.send(reply((await peer.request()).stream))
+        last = await peer.request()
+        peer.send(h2.settings({h2.MAX_HEADER_LIST_SIZE: 100}), reply(last.stream))
+        await peer.gone()
+        assert len(peer.requests) == 4
+
+    async with meeting(behave) as (_, client):
+        for _ in range(4):
+            succeeded(await call(client))
+        failed(await call(client), Code.INTERNAL, Origin.CLIENT, "100")
+
+
 # ---- SETTINGS_HEADER_TABLE_SIZE: the checker insists on the size update that RFC 7541 §4.2 demands ------------------
 
 
