@@ -60,6 +60,7 @@ class Link(asyncio.Protocol):
         self._flusher = flusher
         self._now = clock.now_ns
         self._transport: asyncio.Transport | None = None
+        self._ours = False  # we closed it
         session.on_output = partial(flusher.dirty.append, self)
         session.started = flusher.started
 
@@ -97,13 +98,15 @@ class Link(asyncio.Protocol):
 
     def connection_lost(self, error: Exception | None) -> None:
         self.is_open = False
-        self.session.lose(describe_loss(error))
+        self.session.lose("connection closed" if self._ours and error is None else describe_loss(error))
         if not self.settled.done():
             self.settled.set_result(None)
         self._owner.received(self, self._now())
         self._owner.lost(self)
         self._flusher.flush()
         self.gone.set_result(None)
+        # The two refer to each other, and the collector does not run during a load.
+        self.session.on_output = _nobody
 
     def flush(self) -> None:
         """Hand everything queued to the transport."""
@@ -122,13 +125,19 @@ class Link(asyncio.Protocol):
     def close(self) -> None:
         """Write what is queued and close; the loss is reported as usual."""
         self.flush()
+        self._ours = True
         if self._transport is not None:
             self._transport.close()
 
     def abort(self) -> None:
         """Close at once, dropping what is queued."""
+        self._ours = True
         if self._transport is not None:
             self._transport.abort()
+
+
+def _nobody() -> None:
+    """Nobody writes for a connection that is gone."""
 
 
 def describe_loss(error: Exception | None) -> str:

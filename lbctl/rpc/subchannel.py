@@ -4,15 +4,15 @@
             CONNECTING -> TRANSIENT_FAILURE -> (backoff) CONNECTING
 
 After a graceful GOAWAY the replacement is connected while the old connection finishes its calls, and calls picked
-meanwhile wait here: a server with a maximum connection age neither loses calls nor leaves the rotation.
+meanwhile wait here: a server with a maximum connection age neither loses calls nor leaves the rotation. One whose
+replacement takes long leaves it, and the calls that wait here are returned.
 """
 
 from __future__ import annotations
 
 import asyncio
-import os
-import re
 from collections import Counter
+from collections.abc import Awaitable, Callable
 from enum import StrEnum
 from random import Random
 from typing import Final, Protocol
@@ -20,14 +20,15 @@ from typing import Final, Protocol
 from lbctl.clock import Clock
 from lbctl.model import Endpoint, Reply
 from lbctl.rpc.backoff import Backoff
+from lbctl.rpc.dial import Dial, describe_failure, dial_tcp
 from lbctl.rpc.link import Flusher, Link
 from lbctl.wire.frames import ErrorCode, goaway
 from lbctl.wire.request import Request
 from lbctl.wire.session import Session
 from lbctl.wire.state import Call
 
-_ERRNO: Final = re.compile(r"\[Errno (\d+)\]")
 _LIVED_NS: Final = 1_000_000_000
+_PATIENCE_S: Final = 1.0  # how long calls wait for the replacement of a connection
 _CLOSE_WAIT_S: Final = 0.5  # for what is written last to reach the peer
 
 
@@ -65,6 +66,9 @@ class Subchannel:
         rng: Random,
         connect_timeout_s: float = 10.0,
         keep_messages: bool = False,
+        dial: Dial = dial_tcp,
+        sleep: Callable[[float], Awaitable[None]] = asyncio.sleep,
+        patience_s: float = _PATIENCE_S,
     ) -> None:
         self.endpoint = endpoint
         self.state = Connectivity.IDLE
@@ -78,17 +82,27 @@ class Subchannel:
         self._backoff = Backoff(rng)
         self._connect_timeout_s = connect_timeout_s
         self._keep_messages = keep_messages
+        self._dial = dial
+        self._sleep = sleep
+        self._patience_s = patience_s
         self._current: Link | None = None
         self._links: set[Link] = set()  # the current one and those that drain
         self._parked: list[tuple[Call, Request | None]] = []
         self._connecting: asyncio.Task[None] | None = None
-        self._delay_first = False  # the last connection was no good: back off before the next
+        self._patience: asyncio.TimerHandle | None = None
+        self._wasted = False  # the last connection was of no use
+        self._delay_first = False  # so back off before the next
 
     def __repr__(self) -> str:
         return f"<Subchannel {self.endpoint} {self.state}{': ' + self.reason if self.reason else ''}>"
 
+    @property
+    def idle(self) -> bool:
+        """Whether no connection is left and no call waits here."""
+        return not self._links and not self._parked
+
     def connect(self) -> None:
-        """Begin to connect, and stay connected until ``close``."""
+        """Begin to connect, and stay connected until ``retire`` or ``aclose``."""
         if self._connecting is None and self.state is not Connectivity.SHUTDOWN:
             self._connecting = asyncio.get_running_loop().create_task(self._keep_connecting())
 
@@ -112,15 +126,16 @@ class Subchannel:
             self._settle(link, now_ns)
 
     def cancel(self, reply: Reply) -> None:
-        """End every call in flight with this reply."""
+        """End every call in flight with this reply; those that wait here are returned."""
         now = self._clock.now_ns()
+        self._return_parked()
         for link in list(self._links):
             link.session.cancel(reply)
             self._settle(link, now)
 
     def retire(self) -> None:
         """Take no new calls, close each connection once its calls have ended; ``aclose`` ends it at once."""
-        self.state = Connectivity.SHUTDOWN
+        self._shut()
         if self._connecting is not None:
             self._connecting.cancel()
         self._return_parked()
@@ -145,11 +160,13 @@ class Subchannel:
         return total
 
     async def aclose(self) -> None:
-        """Close every connection; calls still in flight end as lost."""
-        self.state = Connectivity.SHUTDOWN
-        if self._connecting is not None:
-            self._connecting.cancel()
-            await asyncio.gather(self._connecting, return_exceptions=True)
+        """Close every connection; calls still in flight end as lost, those that wait here are returned."""
+        self._shut()
+        connecting = self._connecting
+        if connecting is not None:
+            connecting.cancel()
+            await asyncio.wait([connecting])
+        self._return_parked()
         for link in list(self._links):
             if not link.session.closed:
                 link.session.emit(goaway(ErrorCode.NO_ERROR))
@@ -158,6 +175,8 @@ class Subchannel:
         for link in list(self._links):
             link.abort()
         await self._gone(None)
+        if connecting is not None and not connecting.cancelled():
+            connecting.result()
 
     async def _gone(self, timeout_s: float | None) -> None:
         if self._links:
@@ -166,13 +185,16 @@ class Subchannel:
     # What links tell.
 
     def received(self, link: Link, now_ns: int) -> None:
-        """A read was parsed: hand over what it finished, and replace a connection that takes no more calls."""
+        """A read was parsed: replace a connection that takes no more calls, then hand over what it finished.
+
+        In this order, since whoever takes the finished calls starts new ones.
+        """
         session = link.session
-        # First the connection: what takes the finished calls starts new ones, which must not go where nothing goes.
-        if session.closed and link is self._current:
-            self.send = self._park
-        elif session.ready and not session.closed and (session.draining or self.state is Connectivity.SHUTDOWN):
-            self._drain(link)
+        if session.draining or self.state is Connectivity.SHUTDOWN:
+            if session.closed:
+                self._fell(link)
+            elif session.ready:
+                self._drain(link)
         if session.done or session.replies or session.unsent or session.refused:
             self._listener.finished(self, session, now_ns)
 
@@ -180,34 +202,54 @@ class Subchannel:
         """A connection ended."""
         self._links.discard(link)
         self.counters.update(link.session.counters)
+
+    def _fell(self, link: Link) -> None:
+        """Nothing can be sent or received on a connection any more."""
         if link is not self._current:
             return
-        self._current = None
-        self.send = self._park
-        if self.state is Connectivity.READY:
-            self._delay_first = not self._lived(link)
-            state = Connectivity.TRANSIENT_FAILURE if self._delay_first else Connectivity.CONNECTING
-            self._become(state, link.session.closed)
-            self._return_parked()
-            self.connect()
+        self._unseat()
+        self._delay_first = not self._was_of_use(link, served=link.session.ended_calls > 0)
+        self._become(_without(self._delay_first), link.session.closed)
+        self.connect()
 
     def _drain(self, link: Link) -> None:
+        """Send nothing new on a connection, and close it once its calls have ended."""
         if link is self._current:
-            self._current = None
-            self.send = self._park
-            if self.state is not Connectivity.SHUTDOWN:
-                self._delay_first = link.session.next_id == 1
-                self.connect()
+            self._unseat()
+            self._replace(link)
         if not link.session.open:
             link.session.emit(goaway(ErrorCode.NO_ERROR))
             link.close()
+
+    def _replace(self, link: Link) -> None:
+        """Connect anew; unless that has to wait or takes long, the backend stays in the rotation meanwhile."""
+        session = link.session
+        before = self._wasted
+        served = session.next_id > 1 and session.last_processed != 0
+        self._delay_first = not self._was_of_use(link, served=served) and before
+        if self._delay_first:
+            self._step_down(session.goaway_reason)
+        else:
+            loop = asyncio.get_running_loop()
+            self._patience = loop.call_later(self._patience_s, self._step_down, session.goaway_reason)
+        self.connect()
+
+    def _step_down(self, reason: str) -> None:
+        if self.state is Connectivity.READY:
+            self._become(_without(self._delay_first), reason)
+            self._return_parked()
+
+    def _unseat(self) -> None:
+        self._current = None
+        self.send = self._park
 
     def _settle(self, link: Link, now_ns: int) -> None:
         self.received(link, now_ns)
         self._flusher.flush()
 
     def _park(self, call: Call) -> None:
-        self._parked.append((call, None))
+        # On its own from here: it is written at another time than the calls it was started with.
+        self._parked.append((call.alone(), None))
 
     def _return_parked(self) -> None:
         if self._parked:
@@ -216,24 +258,25 @@ class Subchannel:
 
     # Connecting.
 
-    def _lived(self, link: Link) -> bool:
-        """Whether a connection was of use: it ended calls, or lasted. After one that was not, the next has to wait."""
-        if not link.session.ended_calls and self._clock.now_ns() - link.ready_ns < _LIVED_NS:
-            return False
-        self._backoff.reset()
-        return True
+    def _was_of_use(self, link: Link, *, served: bool) -> bool:
+        """Whether a connection ended calls, or lasted. After one that did neither the next has to wait its turn."""
+        of_use = served or self._clock.now_ns() - link.ready_ns >= _LIVED_NS
+        if of_use:
+            self._backoff.reset()
+        self._wasted = not of_use
+        return of_use
 
     async def _keep_connecting(self) -> None:
         try:
             if self._delay_first:
                 self._delay_first = False
-                await asyncio.sleep(self._backoff.next())
+                await self._sleep(self._backoff.next())
             while self._current is None and self.state is not Connectivity.SHUTDOWN:
                 reason = await self._attempt()
                 if reason:
                     self._become(Connectivity.TRANSIENT_FAILURE, reason)
                     self._return_parked()
-                    await asyncio.sleep(self._backoff.next())
+                    await self._sleep(self._backoff.next())
         finally:
             self._connecting = None
 
@@ -243,34 +286,52 @@ class Subchannel:
             self._become(Connectivity.CONNECTING, self.reason)
         link = Link(Session(self._request, keep_messages=self._keep_messages), self, self._flusher, self._clock)
         self.counters["connections"] += 1
-        loop = asyncio.get_running_loop()
         try:
-            async with asyncio.timeout(self._connect_timeout_s):
-                await loop.create_connection(lambda: link, self.endpoint.host, self.endpoint.port)
-                self._links.add(link)
-                await link.settled
-        except TimeoutError:
-            link.abort()
+            async with asyncio.timeout(self._connect_timeout_s) as limit:
+                await self._open(link)
+        except (OSError, ValueError, OverflowError) as error:
+            if not limit.expired():
+                return describe_failure(error)
             stage = "no HTTP/2 SETTINGS" if link.is_open else "no connection"
             return f"{stage} within {self._connect_timeout_s:g}s"
-        except (OSError, ValueError, OverflowError) as error:
-            return describe_failure(error)
         if link.session.draining:
             link.close()
             return link.session.closed or link.session.goaway_reason
         self._adopt(link)
         return ""
 
+    async def _open(self, link: Link) -> None:
+        try:
+            try:
+                await self._dial(self.endpoint, link)
+            finally:
+                if link.is_open:  # also when cancelled just then: it has to be waited for
+                    self._links.add(link)
+            await link.settled
+        except BaseException:
+            link.abort()
+            raise
+
     def _adopt(self, link: Link) -> None:
+        self._be_patient_no_more()
         self._current = link
         self.send = link.session.start
         link.ready_ns = self._clock.now_ns()
         parked, self._parked = self._parked, []
         for call, request in parked:
             self.enqueue(call, request)
-        if self.state is not Connectivity.READY:
-            self._become(Connectivity.READY, "")
-        self._settle(link, self._clock.now_ns())
+        self._become(Connectivity.READY, "")
+        self._settle(link, link.ready_ns)
+
+    def _shut(self) -> None:
+        self.state = Connectivity.SHUTDOWN
+        self._unseat()
+        self._be_patient_no_more()
+
+    def _be_patient_no_more(self) -> None:
+        if self._patience is not None:
+            self._patience.cancel()
+            self._patience = None
 
     def _become(self, state: Connectivity, reason: str) -> None:
         if self.state is Connectivity.SHUTDOWN or (state is self.state and reason == self.reason):
@@ -280,10 +341,6 @@ class Subchannel:
         self._listener.changed(self, state, reason)
 
 
-def describe_failure(error: Exception) -> str:
-    """Why a connect failed, in the words of the report."""
-    number = _ERRNO.search(str(error))
-    if number is not None:
-        # Several addresses of one name fail as one error that only quotes the numbers.
-        return os.strerror(int(number[1])).lower()
-    return (getattr(error, "strerror", None) or str(error)).lower()
+def _without(delayed: bool) -> Connectivity:
+    """The state of a backend that has just lost its connection."""
+    return Connectivity.TRANSIENT_FAILURE if delayed else Connectivity.CONNECTING
