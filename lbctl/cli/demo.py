@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+from contextlib import suppress
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
@@ -118,8 +119,9 @@ class _Notes:
 
     def flush(self) -> None:
         lines, self._held = self._held, []
-        for line in lines:
-            print(line, file=sys.stderr, flush=True)  # noqa: T201
+        with suppress(OSError):  # nobody reads it any more: no reason to end the command
+            for line in lines:
+                print(line, file=sys.stderr, flush=True)  # noqa: T201
 
 
 def _describe(facts: Facts) -> None:

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from lbctl.demo.scene import Death, Facts
 
+ASKED = "exit status 0"  # somebody told it to stop, and it took its key along
+
 
 def standing(facts: Facts) -> str:
     """Where everything is, and what to try; for a demo that waits in the foreground."""
@@ -32,4 +34,6 @@ def summary(facts: Facts) -> str:
 
 def obituary(death: Death, ttl_s: int) -> str:
     """A backend's unexpected end, and what follows from it."""
+    if death.end == ASKED:
+        return f"backend {death.backend.endpoint} ended ({death.end})"
     return f"backend {death.backend.endpoint} died ({death.end}); etcd drops its key within {ttl_s}s"

@@ -35,3 +35,7 @@ def test_a_death_is_told_with_what_follows() -> None:
     assert obituary(Death(BACKENDS[0], "signal 9"), 10) == (
         "backend 127.0.0.1:50061 died (signal 9); etcd drops its key within 10s"
     )
+
+
+def test_a_backend_that_was_told_to_stop_did_not_die() -> None:
+    assert obituary(Death(BACKENDS[0], "exit status 0"), 10) == "backend 127.0.0.1:50061 ended (exit status 0)"

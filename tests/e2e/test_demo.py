@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import json
 import os
 import pty
 import re
+import select
 import signal
 import subprocess
 import sys
@@ -115,6 +117,25 @@ def test_the_command_finds_the_demo_and_lbctl(environ: dict[str, str]) -> None:
     find = "import os, shutil; print(os.environ['LBCTL_ENDPOINTS'], shutil.which('lbctl') is not None)"
     done = carry(environ | {"PATH": "/nonexistent"}, "-b", "1", "--", sys.executable, "-c", find)
     assert re.fullmatch(r"127\.0\.0\.1:\d+ True\n", done.stdout)
+
+
+def test_ten_thousand_calls_on_the_demo_go_where_its_weights_send_them(environ: dict[str, str]) -> None:
+    done = carry(environ, "--", "lbctl", "hammer", "echo", "Echo/Say", "-n", "10000", "-o", "json")
+    assert done.returncode == 0, done.stderr
+    report = json.loads(done.stdout)
+    assert sorted((row["picks"] for row in report["backends"]), reverse=True) == [7143, 1429, 1428]
+    assert (report["errors"], report["codes"]) == (0, {"OK": 10000})
+
+
+def test_injected_errors_are_a_share_of_the_calls(environ: dict[str, str]) -> None:
+    options = ("--latency", "0", "--errors", "0,10%,100%", "--weights", "1")
+    done = carry(environ, *options, "--", "lbctl", "hammer", "echo", "Echo/Say", "-n", "3000", "-o", "json")
+    report = json.loads(done.stdout)
+    errors = {row["address"]: row["errors"] for row in report["backends"]}
+    # 100 of 1000 expected; five standard deviations are 47.
+    none, some, every = (errors[address] for address in sorted(errors))
+    assert (none, every) == (0, 1000)
+    assert abs(some - 100) <= 47
 
 
 def test_a_command_that_does_not_exist_is_refused_before_anything_starts(
@@ -256,11 +277,13 @@ def test_a_signal_to_the_demo_goes_to_its_command(environ: dict[str, str], tmp_p
 
 
 COUNT_INTERRUPTS = """
-import signal, sys
+import signal, sys, time
 seen = []
 signal.signal(signal.SIGINT, lambda *_: seen.append(1))
 print("ready", flush=True)
-signal.pause()
+while not seen:
+    time.sleep(0.01)
+time.sleep(0.3)  # a second one, passed on by the demo, would come now
 print("interrupts", len(seen), flush=True)
 sys.exit(3)
 """
@@ -284,7 +307,6 @@ def read_to(descriptor: int, mark: bytes) -> bytes:
     """What the terminal shows, up to the mark."""
     shown = b""
     while mark not in shown:
-        chunk = os.read(descriptor, 4096)
-        assert chunk, shown
-        shown += chunk
+        assert select.select([descriptor], [], [], PATIENCE_S)[0], shown
+        shown += os.read(descriptor, 4096)
     return shown
