@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable
 from difflib import get_close_matches
 from pathlib import Path
@@ -22,9 +23,8 @@ from lbctl.cli.values import (
 from lbctl.errors import UsageError
 
 if TYPE_CHECKING:
-    from lbctl.cli.hammer_output import Sink
     from lbctl.commands.hammer import Finished, Hammer
-    from lbctl.view.caps import Caps
+    from lbctl.view.screens import RunScreen
 
 SUMMARY = "load through a balancing policy, live per-backend view"
 ABOUT = """\
@@ -40,6 +40,7 @@ EXAMPLES = (
 )
 FORMATS = ("text", "json", "yaml")
 DEFAULT_POLICY = "smooth_wrr"
+_AUTHORITY = re.compile(r"([A-Za-z0-9._~-]+|\[[0-9A-Fa-f:.]+\])(:\d+)?")
 _UIS = ("auto", "live", "plain", "none")
 
 
@@ -68,6 +69,12 @@ def _seed(text: str) -> int:
     if not text.isascii() or not text.isdigit() or len(text) > 18:
         raise ValueError(f"{text!r} is not a whole number of at most 18 digits")
     return int(text)
+
+
+def _authority(text: str) -> str:
+    if not _AUTHORITY.fullmatch(text):
+        raise ValueError(f"{text!r} is not a host name, or a host name and a port")
+    return text
 
 
 def _fps(text: str) -> float:
@@ -152,7 +159,10 @@ def hammer(
     authority: Annotated[
         str | None,
         _option(
-            "--authority", text="the :authority sent (default: the service's name, or the address)", metavar="NAME"
+            "--authority",
+            text="the :authority sent (default: the service's name, or the address)",
+            metavar="NAME",
+            parse=_authority,
         ),
     ] = None,
     connect_timeout: Annotated[
@@ -193,10 +203,11 @@ def hammer(
     from lbctl.cli.hammer_output import Sink
     from lbctl.cli.hammer_request import build, read_binary, read_data, split_target
     from lbctl.cli.screens import caps_of
+    from lbctl.view.screens import run_screen
 
     service, method = split_target(target or [], direct=backends is not None)
-    text, source = read_data(data)
     raw = read_binary(binary_file, with_data=data is not None)
+    text, source = read_data(data)
     request = build(
         service=service,
         method=method,
@@ -217,9 +228,11 @@ def hammer(
         grace_s=grace,
     )
     caps = caps_of(settings, ui or "auto")
-    sink = Sink(settings, caps, save, request.service)
-    finished = _run(None if backends is not None else settings, request, sink, caps, interval or 5.0, fps)
-    return sink.finish(finished)
+    with Sink(settings, caps, save, request.service) as sink:
+        # -q leaves out progress nobody asked for; a live view is what a terminal is for.
+        write = sink.note if ui is None else sink.say
+        screen = run_screen(caps, write, interval_s=interval or 5.0, fps=fps)
+        return sink.finish(_run(None if backends is not None else settings, request, screen, sink.note))
 
 
 def _configured_policy(settings: Settings) -> str:
@@ -231,24 +244,20 @@ def _configured_policy(settings: Settings) -> str:
         raise UsageError(f"{settings.origins.get('policy', 'policy')}: {error}") from None
 
 
-def _run(
-    settings: Settings | None, request: Hammer, sink: Sink, caps: Caps, interval_s: float, fps: float | None
-) -> Finished:
+def _run(settings: Settings | None, request: Hammer, screen: RunScreen, say: Callable[[str], None]) -> Finished:
     from lbctl.cli.loop import run_fast
     from lbctl.cli.registry import etcd_config
     from lbctl.clock import SystemClock
     from lbctl.commands.hammer import run
-    from lbctl.view.screens import run_screen
 
     config = etcd_config(settings) if settings is not None else None
-    screen = run_screen(caps, sink.say, interval_s=interval_s, fps=fps)
 
     async def work() -> Finished:
         if config is None:
-            return await run(None, SystemClock(), request, screen, sink.note)
+            return await run(None, SystemClock(), request, screen, say)
         from lbctl.etcd.client import Etcd
 
         async with Etcd(config) as etcd:
-            return await run(etcd, SystemClock(), request, screen, sink.note)
+            return await run(etcd, SystemClock(), request, screen, say)
 
     return run_fast(work())

@@ -6,11 +6,13 @@ import re
 import shlex
 import signal
 import sys
+from contextlib import suppress
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import TYPE_CHECKING
+from types import TracebackType
+from typing import TYPE_CHECKING, Self
 
-from lbctl.errors import ExitCode, UsageError
+from lbctl.errors import ExitCode, LbctlError, UsageError
 
 if TYPE_CHECKING:
     from lbctl.cli.settings import Settings
@@ -19,17 +21,40 @@ if TYPE_CHECKING:
     from lbctl.view.caps import Caps
 
 
+class NotSaved(LbctlError):
+    """The run is over and its result printed, but the file of ``--save`` could not be written."""
+
+    exit_code = ExitCode.CHECK_FAILED
+
+
 class Sink:
-    """Takes what a run has to say. The file of ``--save`` is opened at once: a bad name must not cost a run."""
+    """Takes what a run has to say; a context manager, entered before anything is sent.
+
+    The file of ``--save`` is opened then: a bad name must not cost a run. It is taken away again if nothing came of
+    the run.
+    """
 
     def __init__(self, settings: Settings, caps: Caps, save: str | None, service: str) -> None:
         self._settings = settings
         self._caps = caps
-        self._save = _claimed(save, service) if save is not None else None
+        self._save = _path(save, service) if save is not None else None
+        self._made = False  # the file of --save is ours and empty
+
+    def __enter__(self) -> Self:
+        if self._save is not None:
+            self._made = _claim(self._save)
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        if self._made and self._save is not None:
+            self._save.unlink(missing_ok=True)
 
     def say(self, line: str) -> None:
-        """One line to standard error."""
-        print(line, file=sys.stderr, flush=True)  # noqa: T201
+        """One line to standard error; that nobody reads it any more is no reason to end a run."""
+        with suppress(OSError):
+            print(line, file=sys.stderr, flush=True)  # noqa: T201
 
     def note(self, line: str) -> None:
         """One line to standard error, unless -q."""
@@ -37,18 +62,32 @@ class Sink:
             self.say(line)
 
     def finish(self, finished: Finished) -> int:
-        """Write the result and return the exit status; after SIGHUP only the file is written."""
-        report = finished.report
-        if self._save is not None:
+        """Write the result and return the exit status; after SIGHUP only the file is written.
+
+        Raises NotSaved, with the result printed.
+        """
+        report, number = finished.report, finished.signal
+        hung_up = number is not None and number == getattr(signal, "SIGHUP", None)
+        if report is not None:
+            failure = self._saved(report)
+            if not hung_up:
+                print(self._text(report, number), flush=True)  # noqa: T201
+            if failure is not None:
+                raise NotSaved(f"--save: cannot write {self._save}: {_reason(failure)}")
+            if self._save is not None and not hung_up:
+                self.note(f"saved {self._save}")
+        return ExitCode.OK if number is None else 128 + number
+
+    def _saved(self, report: Report) -> OSError | None:
+        """Write the file of ``--save``, if there is one; returns what went wrong."""
+        if self._save is None:
+            return None
+        self._made = False
+        try:
             self._save.write_text(self._json(report) + "\n", encoding="utf-8")
-        if finished.signal == getattr(signal, "SIGHUP", None):
-            return ExitCode.HANGUP
-        print(self._text(report, finished.signal), flush=True)  # noqa: T201
-        if self._save is not None:
-            self.note(f"saved {self._save}")
-        if finished.signal is not None:
-            return 128 + finished.signal
-        return ExitCode.OK
+        except OSError as error:
+            return error
+        return None
 
     def _text(self, report: Report, number: int | None) -> str:
         match self._settings.output:
@@ -74,14 +113,23 @@ class Sink:
         return as_json(run_document(report))
 
 
-def _claimed(save: str, service: str) -> Path:
-    """The file to save to, created; ``auto`` makes a name of the service and the time."""
-    path = Path(save)
-    if save == "auto":
-        stamp = datetime.now(UTC).astimezone().strftime("%Y%m%d-%H%M%S")
-        path = Path(f"lbctl-{re.sub(r'[^A-Za-z0-9._-]+', '-', service).strip('-') or 'run'}-{stamp}.json")
+def _path(save: str, service: str) -> Path:
+    """The file to save to; ``auto`` makes a name of the service and the time."""
+    if save != "auto":
+        return Path(save)
+    stamp = datetime.now(UTC).astimezone().strftime("%Y%m%d-%H%M%S")
+    return Path(f"lbctl-{re.sub(r'[^A-Za-z0-9._-]+', '-', service).strip('-') or 'run'}-{stamp}.json")
+
+
+def _claim(path: Path) -> bool:
+    """See that the file can be written, and tell whether it is new; what an old one holds stays until then."""
+    new = not path.exists()
     try:
-        path.touch()
+        path.open("ab").close()
     except OSError as error:
-        raise UsageError(f"--save: cannot write {path}: {(error.strerror or str(error)).lower()}") from None
-    return path
+        raise UsageError(f"--save: cannot write {path}: {_reason(error)}") from None
+    return new
+
+
+def _reason(error: OSError) -> str:
+    return (error.strerror or str(error)).lower()
