@@ -13,7 +13,7 @@ from lbctl.clock import Clock
 from lbctl.commands.screen import Screen
 from lbctl.commands.signals import Interrupts
 from lbctl.discovery.directory import Update, find, follow, read
-from lbctl.errors import CannotCall, LbctlError, NotFound, UsageError
+from lbctl.errors import CannotCall, LbctlError, NotFound
 from lbctl.etcd.client import Etcd
 from lbctl.load.plan import Plan
 from lbctl.load.run import Run, Task
@@ -22,6 +22,8 @@ from lbctl.stats.report import Report
 from lbctl.wire.request import Request
 
 _SCHEMA_TIMEOUT_S: Final = 3.0
+_PROBE_TIMEOUT_S: Final = 1.0
+_SHOWN: Final = 5  # backends that are named in an error
 _FULL_METHOD: Final = re.compile(r"/?(?P<service>[\w.]+)/(?P<method>\w+)")
 _AUTHORITY: Final = re.compile(r"[A-Za-z0-9._~-]+(:\d+)?")
 
@@ -54,9 +56,12 @@ class Hammer:
 
 @dataclass(frozen=True, slots=True)
 class Finished:
-    """A run that is over; ``signal`` is the number of the signal that ended it, if one did."""
+    """A run that is over; ``signal`` is the number of the signal that ended it, if one did.
 
-    report: Report
+    There is no report where the signal came before the first call.
+    """
+
+    report: Report | None
     signal: int | None
 
 
@@ -67,9 +72,41 @@ async def run(etcd: Etcd | None, clock: Clock, request: Hammer, screen: Screen, 
     can be connected to or none describes its methods, RegistryError where etcd does not answer at the beginning.
     Without ``etcd`` the backends of the request are used.
     """
+    this = asyncio.current_task()
+    assert this is not None
+    with Interrupts() as interrupts:
+        interrupts.mean(this.cancel)  # nothing was sent yet: there is nothing to wait for
+        try:
+            return Finished(await _run(etcd, clock, request, screen, say, interrupts), interrupts.first)
+        except asyncio.CancelledError:
+            if interrupts.first is None:
+                raise
+            this.uncancel()
+            return Finished(None, interrupts.first)
+
+
+async def _run(
+    etcd: Etcd | None, clock: Clock, request: Hammer, screen: Screen, say: Say, interrupts: Interrupts
+) -> Report:
     service = await _service(etcd, request)
     method, message = await _method(request, service, say)
-    task = Task(
+    load = Run(_task(request, service, method, message), clock)
+    try:
+        async with _followed(etcd, service, load):
+            say(f"connecting to {_backends(service)} ...")
+            await load.backends.settled()
+            await _require_one(load, service)
+            interrupts.mean(load.stop, load.abort)
+            async with screen.showing(load.report, load):
+                await load.drive()
+            interrupts.mean()  # it has ended; what is left to do is quick, and must not be lost
+        return load.report()
+    finally:
+        await load.aclose()
+
+
+def _task(request: Hammer, service: Service, method: str, message: bytes) -> Task:
+    return Task(
         service=service.name,
         method=method,
         policy=request.policy,
@@ -79,18 +116,6 @@ async def run(etcd: Etcd | None, clock: Clock, request: Hammer, screen: Screen, 
         connect_timeout_s=request.connect_timeout_s,
         grace_s=request.grace_s,
     )
-    load = Run(task, clock)
-    try:
-        async with _followed(etcd, service, load):
-            say(f"connecting to {_backends(service)} ...")
-            await load.backends.settled()
-            _require_one(load, service)
-            with Interrupts(load.stop, load.abort) as interrupts:
-                async with screen.showing(load.report, load):
-                    await load.drive()
-        return Finished(load.report(), interrupts.first)
-    finally:
-        await load.aclose()
 
 
 async def _service(etcd: Etcd | None, request: Hammer) -> Service:
@@ -98,8 +123,12 @@ async def _service(etcd: Etcd | None, request: Hammer) -> Service:
         return Service(request.service, "backends", "", request.backends)
     service = find(await read(etcd, request.prefix), request.service, request.layout)
     if not service.instances:
-        raise NotFound(f'service "{service.name}" has no usable instances', f"see why: lbctl ls {request.service}")
+        raise _unusable(service)
     return service
+
+
+def _unusable(service: Service) -> NotFound:
+    return NotFound(f'service "{service.name}" has no usable instances', f"see why: lbctl ls {service.name}")
 
 
 async def _method(request: Hammer, service: Service, say: Say) -> tuple[str, bytes]:
@@ -122,8 +151,6 @@ async def _method(request: Hammer, service: Service, say: Say) -> tuple[str, byt
 def _requests(request: Hammer, service: Service, method: str, message: bytes) -> Callable[[Endpoint], Request]:
     """The request each backend is sent: discovered ones by the service's name, direct ones by their address."""
     named = request.authority
-    if named is not None and not _AUTHORITY.fullmatch(named):
-        raise UsageError(f"--authority: {named!r} is not a host name, or a host name and a port")
     if named is None and not request.backends and _AUTHORITY.fullmatch(service.name):
         named = service.name
 
@@ -143,19 +170,32 @@ def _backends(service: Service) -> str:
     return f"{count} backend{'' if count == 1 else 's'} of {service.name}"
 
 
-def _require_one(load: Run, service: Service) -> None:
+async def _require_one(load: Run, service: Service) -> None:
+    """Refuse to begin where nothing can be called."""
+    if not load.backends.count:
+        raise _unusable(service)
     failures = load.backends.failures()
     if len(failures) < load.backends.count:
         return
-    reasons = "; ".join(f"{address} {reason}" for address, reason in list(failures.items())[:5])
-    rest = f"; and {len(failures) - 5} more" if len(failures) > 5 else ""
-    some = f"none of the {len(failures)} backends" if len(failures) > 1 else "the only backend"
+    shown = list(failures.items())[:_SHOWN]
+    reasons = "; ".join(await asyncio.gather(*(_explained(address, reason) for address, reason in shown)))
+    rest = f"; and {len(failures) - _SHOWN} more" if len(failures) > _SHOWN else ""
+    none = f'none of the {len(failures)} backends of "{service.name}" can be called'
+    one = f'the only backend of "{service.name}" cannot be called'
     raise CannotCall(
-        f'{some} of "{service.name}" can be called: {reasons}{rest}'
-        if len(failures) > 1
-        else f'{some} of "{service.name}" cannot be called: {reasons}',
-        f"is it running, and is this its gRPC port? lbctl ls {service.name} shows what is registered",
+        f"{one if len(failures) == 1 else none}: {reasons}{rest}",
+        "is it running, and is this its gRPC port?"
+        + (f" lbctl ls {service.name} shows what is registered" if service.prefix else ""),
     )
+
+
+async def _explained(address: str, reason: str) -> str:
+    """Why a backend cannot be called. A server that hangs up on plaintext gives no reason: a look at it may tell."""
+    from lbctl.rpc.probe import Kind, probe
+
+    host, _, port = address.rpartition(":")
+    found = await probe(Endpoint(host.strip("[]"), int(port)), _PROBE_TIMEOUT_S)
+    return f"{address} {found.text if found is not None and found.kind in (Kind.TLS, Kind.HTTP1) else reason}"
 
 
 @asynccontextmanager
@@ -167,17 +207,18 @@ async def _followed(etcd: Etcd | None, service: Service, load: Run) -> AsyncIter
         yield
         return
     begun = asyncio.Event()
-    task = asyncio.create_task(_follow(etcd, service, load, begun))
+    following = asyncio.create_task(_follow(etcd, service, load, begun))
+    beginning = asyncio.create_task(begun.wait())
     try:
-        await asyncio.wait([task, asyncio.create_task(begun.wait())], return_when=asyncio.FIRST_COMPLETED)
-        if task.done():
-            task.result()
+        await asyncio.wait([following, beginning], return_when=asyncio.FIRST_COMPLETED)
+        if following.done():
+            following.result()
         yield
     finally:
-        begun.set()
-        task.cancel()
-        with suppress(asyncio.CancelledError, LbctlError):
-            await task
+        for task in (following, beginning):
+            task.cancel()
+            with suppress(asyncio.CancelledError, LbctlError):
+                await task
 
 
 async def _follow(etcd: Etcd, service: Service, load: Run, begun: asyncio.Event) -> None:
@@ -185,7 +226,9 @@ async def _follow(etcd: Etcd, service: Service, load: Run, begun: asyncio.Event)
         async with aclosing(follow(etcd, service)) as updates:
             async for update in updates:
                 _take(update, load)
-                if not begun.is_set() and update.synced:
+                if not begun.is_set():
+                    # Where etcd was lost again already, the service as it was read has to do.
+                    load.apply(_in_order(update.service.instances))
                     load.note("joined", None, f"resolved {service.prefix}: {_backends(update.service)}")
                     begun.set()
     except LbctlError as error:

@@ -12,16 +12,29 @@ from typing import Final, Self
 
 _HANDLED: Final = ("SIGINT", "SIGTERM", "SIGHUP")  # Windows has no SIGHUP
 
+Action = Callable[[], object]
+
+
+def _nothing() -> None:
+    """What a signal does by itself."""
+
 
 class Interrupts:
-    """Handles the signals while the block lasts; ``first`` is the number of the first one that came."""
+    """Handles the signals while the block lasts; ``first`` is the number of the first one that came.
 
-    def __init__(self, stop: Callable[[], None], abort: Callable[[], None]) -> None:
+    What the first and the second one do is set with ``mean``; until then, and after ``mean`` without arguments, they
+    are only remembered.
+    """
+
+    def __init__(self) -> None:
         self.first: int | None = None
-        self._stop = stop
-        self._abort = abort
+        self._actions: tuple[Action, Action] = (_nothing, _nothing)
         self._heard = 0
         self._installed: list[int] = []
+
+    def mean(self, first: Action = _nothing, second: Action = _nothing) -> None:
+        """Say what the first signal does from now on, and what the second."""
+        self._actions = (first, second)
 
     def __enter__(self) -> Self:
         loop = asyncio.get_running_loop()
@@ -42,12 +55,11 @@ class Interrupts:
             loop.remove_signal_handler(number)
 
     def _on_signal(self, number: int) -> None:
-        self._heard += 1
-        if self._heard == 1:
+        if self.first is None:
             self.first = number
-            self._stop()
-        elif self._heard == 2:
-            self._abort()
-        else:
+        if self._heard == len(self._actions):
             # Something does not end. The terminal is given back by the watchdog of the live view.
             os._exit(128 + number)
+        action = self._actions[self._heard]
+        self._heard += 1
+        action()
