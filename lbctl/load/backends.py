@@ -44,7 +44,7 @@ class Backends:
         note: Note,
         elapsed_s: Callable[[], float],
     ) -> None:
-        self.lanes: dict[Peer, Lane] = {}
+        self.lanes: dict[Identity, Lane] = {}
         self._subchannels: list[Subchannel] = []  # also those of earlier memberships
         self._current: dict[Identity, Lane] = {}
         self._balancer = balancer
@@ -67,12 +67,15 @@ class Backends:
             self._add(peer)
         for peer, old, new in change.reweighted:
             self._note("weight", peer.instance.address, f"weight {old} -> {new} (registry)", "change")
+        for peer, _, status in change.restated:
+            self._note("health", peer.instance.address, f"{status or 'enabled'} (registry)", "change")
         self._silent = False
         self._dialling.flusher.flush()
 
     def _add(self, peer: Peer) -> None:
-        row = self._tally.backend(peer.instance.identity)
-        before = self.lanes.get(peer)
+        identity = peer.instance.identity
+        row = self._tally.backend(identity)
+        before = self.lanes.get(identity)
         lane = Lane(peer, row, self._engine, self._changed, self._elapsed_s(), before)
         how = self._dialling
         lane.subchannel = Subchannel(
@@ -84,9 +87,10 @@ class Backends:
             rng=how.rng,
             connect_timeout_s=how.connect_timeout_s,
         )
+        self._subchannels = [known for known in self._subchannels if not known.is_over]
         self._subchannels.append(lane.subchannel)
         peer.target = lane.subchannel
-        self.lanes[peer] = self._current[peer.instance.identity] = lane
+        self.lanes[identity] = self._current[identity] = lane
         self._engine.attach(lane)
         self._unsettled.add(lane)
         self._settled.clear()

@@ -8,7 +8,7 @@ time end - written, wait written - queued; the end is the moment the read that b
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from itertools import repeat
 from typing import Final
 
@@ -44,7 +44,7 @@ class Engine:
         self.issued = 0
         self.completed = 0
         self.retries = 0
-        self.returned = 0  # picks whose call could not be sent there, and was picked again
+        self.given_back = 0  # picks whose call was never written there
         self.late = 0  # replies after the deadline
         self.closed = True  # nothing may be issued: not begun yet, or over
         self.paused = False
@@ -56,7 +56,9 @@ class Engine:
         self._flusher = flusher
         flusher.on_written = self._stamp  # type: ignore[assignment]  # the calls are the batches we sent
         self._now = clock.now_ns
-        self._lanes: dict[Peer, Lane] = {}
+        self._lanes: dict[Peer, Lane] = {}  # where a picked peer's calls go
+        self._holders: set[Lane] = set()  # also lanes of earlier memberships, whose calls may not have ended yet
+        self._cancelling = False
         self._parked: deque[Batch] = deque()  # calls that no backend is ready for
 
     @property
@@ -66,11 +68,9 @@ class Engine:
 
     def attach(self, lane: Lane) -> None:
         """Know a backend, before the balancer may pick it."""
+        self._holders = {holder for holder in self._holders if not holder.subchannel.is_over}
+        self._holders.add(lane)
         self._lanes[lane.peer] = lane
-
-    def detach(self, lane: Lane) -> None:
-        """Forget a backend once nothing can be picked for it any more."""
-        self._lanes.pop(lane.peer, None)
 
     def begin(self) -> None:
         """Allow calls and issue the first ones."""
@@ -174,30 +174,47 @@ class Engine:
         refused, session.refused = session.refused, []
         unsent, session.unsent = session.unsent, []
         for call, reply in replies:
-            lane.peer.finished += 1
-            # A peer that cancels because of our deadline may be read before our own timer has looked.
-            cut_off = reply.code is Code.CANCELLED and reply.origin is Origin.TRANSPORT
-            self._fail(lane, LATE if cut_off and now_ns >= call.deadline_ns else reply)
-        for call, reply in refused:
             assert isinstance(call, Batch)
             lane.peer.finished += 1
-            if call.attempts > 1:
-                self._fail(lane, reply)
-                continue
+            self.given_back += not call.written_ns
+            # What the peer says of a call may be read after its deadline, and before our own timer has looked.
+            late = now_ns >= call.deadline_ns and reply.origin is not Origin.CLIENT
+            self.late += late and reply.origin is not Origin.TRANSPORT
+            self._fail(lane, LATE if late else reply)
+        for call, reply in refused:
+            assert isinstance(call, Batch)
+            self._refused(lane, call, reply, now_ns)
+        for call in unsent:
+            assert isinstance(call, Batch)
+            self._give_back(lane, call, now_ns)
+
+    def _refused(self, lane: Lane, call: Batch, reply: Reply, now_ns: int) -> None:
+        """The backend did not process the call: it may be sent once more."""
+        lane.peer.finished += 1
+        if now_ns >= call.deadline_ns:
+            self._fail(lane, LATE)
+        elif call.attempts > 1:
+            self._fail(lane, reply)
+        else:
             self.retries += 1
             again = call.alone()
             again.attempts += 1
             self._send_again(again, now_ns)
-        for call in unsent:
-            assert isinstance(call, Batch)
-            self.give_back(lane, call, now_ns)
 
-    def give_back(self, lane: Lane, call: Batch, now_ns: int) -> None:
+    def take_back(self, lane: Lane, calls: Iterable[Batch], now_ns: int) -> None:
+        """Calls that waited for a connection of this backend, in vain."""
+        for call in calls:
+            self._give_back(lane, call, now_ns)
+        self.refill()
+        self._flusher.flush()
+
+    def _give_back(self, lane: Lane, call: Batch, now_ns: int) -> None:
         """A call that a backend was picked for and that was never written: pick again."""
         lane.peer.finished += 1
-        lane.given_back += 1
-        self.returned += 1
-        if now_ns >= call.deadline_ns:
+        self.given_back += 1
+        if self._cancelling:
+            self._fail(lane, CANCELLED)
+        elif now_ns >= call.deadline_ns:
             self._fail(lane, UNSENT_DEADLINE)
         else:
             self._send_again(call.alone(), now_ns)
@@ -232,7 +249,7 @@ class Engine:
 
     def expire(self, now_ns: int) -> None:
         """End the calls whose deadline has passed, on connections and while waiting for one."""
-        for lane in list(self._lanes.values()):
+        for lane in list(self._holders):
             lane.subchannel.expire(now_ns)
         late = [call for call in self._parked if call.deadline_ns <= now_ns]
         if late:
@@ -244,8 +261,8 @@ class Engine:
 
     def cancel(self) -> None:
         """End everything in flight as cancelled."""
-        self.closed = True
-        for lane in list(self._lanes.values()):
+        self.closed = self._cancelling = True
+        for lane in list(self._holders):
             lane.subchannel.cancel(CANCELLED)
         self.completed += len(self._parked)
         self._tally.cancel(None, len(self._parked))

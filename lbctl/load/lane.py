@@ -3,15 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, cast
 
 from lbctl.balance.peer import Peer
-from lbctl.load.batch import Batch
 from lbctl.model import Instance
 from lbctl.rpc.subchannel import Connectivity, Subchannel
 from lbctl.stats.tally import BackendTally
 
 if TYPE_CHECKING:
+    from lbctl.load.batch import Batch
     from lbctl.load.engine import Engine
     from lbctl.wire.session import Session
     from lbctl.wire.state import Call
@@ -22,7 +22,7 @@ Told = Callable[["Lane", Connectivity, str], None]
 class Lane:
     """Joins what belongs to one backend and passes on what its subchannel tells. Times in seconds of the run.
 
-    ``before`` is the lane of an earlier membership of the same peer.
+    ``before`` is the lane of an earlier membership of the same backend.
     """
 
     def __init__(
@@ -33,7 +33,6 @@ class Lane:
         self.joined_s: float = before.joined_s if before else joined_s
         self.left_s: float | None = None
         self.told = ""  # the last trouble that was made an event of
-        self.given_back: int = before.given_back if before else 0  # picks whose call could not be sent here
         self.subchannel: Subchannel
         self._engine = engine
         self._told = told
@@ -55,9 +54,7 @@ class Lane:
         self._engine.absorb(self, session, now_ns)
 
     def returned(self, subchannel: Subchannel, calls: list[Call], now_ns: int) -> None:
-        for call in calls:
-            assert isinstance(call, Batch)
-            self._engine.give_back(self, call, now_ns)
+        self._engine.take_back(self, cast("list[Batch]", calls), now_ns)  # they are the batches the engine sent
 
     def changed(self, subchannel: Subchannel, state: Connectivity, reason: str) -> None:
         self._told(self, state, reason)

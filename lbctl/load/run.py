@@ -26,6 +26,7 @@ from lbctl.stats.tally import Tally
 from lbctl.wire.request import Request
 
 _ENGINE: Final = "wire"
+_COMPLETED: Final = "completed"
 _BALANCE_AGE_NS: Final = 200_000_000  # a verdict is looked at, not measured with: 5 a second are enough
 
 
@@ -67,8 +68,8 @@ class Run:
         self._ended_ns = 0
         self._started_at = clock.wall()
         self._end_reason: str | None = None
-        self._why = "completed"
-        self._over = asyncio.Event()
+        self._why = _COMPLETED
+        self._over = asyncio.Event()  # nothing is in flight and nothing will be
         self._timers: list[asyncio.TimerHandle] = []
         self._sweeper: asyncio.TimerHandle | None = None
         self._balance: Balance | None = None
@@ -100,19 +101,28 @@ class Run:
             self._began_ns = self._clock.now_ns()
             if self._task.plan.duration_s is not None:
                 self._timers.append(loop.call_later(self._task.plan.duration_s, self._close, "duration"))
-            self._engine.begin()
-            if self._task.plan.timeout_ns:
-                self._sweep()
+            self._begin()
             await self._over.wait()
         finally:
-            self._ended_ns = self._clock.now_ns()
+            if not self._over.is_set():
+                # Cancelled: nobody waits for what is in flight.
+                self.abort()
             self._pulse.stop()
             for timer in (*self._timers, self._sweeper):
                 if timer is not None:
                     timer.cancel()
             gc.enable()
             gc.unfreeze()
-        self._end_reason = self._why
+            self._end_reason = self._why
+
+    def _begin(self) -> None:
+        """Issue the first calls, unless somebody stopped the run before."""
+        if self._why != _COMPLETED:
+            return self._idle()
+        self._engine.begin()
+        if self._task.plan.timeout_ns:
+            self._sweep()
+        return None
 
     async def aclose(self) -> None:
         """Close every connection."""
@@ -126,24 +136,33 @@ class Run:
 
     def _close(self, why: str) -> None:
         """Issue nothing more; after the grace time cancel what is still in flight."""
-        if self._engine.closed:
+        if self._why != _COMPLETED or self._over.is_set():
             return
         self._why = why
+        if not self._began_ns:
+            return
         self._timers.append(asyncio.get_running_loop().call_later(self._task.grace_s, self._engine.cancel))
         self._engine.close()
 
     def _idle(self) -> None:
-        self._over.set()
+        if not self._over.is_set():
+            self._ended_ns = self._clock.now_ns()
+            self._over.set()
+
+    @property
+    def _going(self) -> bool:
+        """Whether calls may still be issued."""
+        return self._why == _COMPLETED and not self._over.is_set()
 
     # The hand on the run.
 
     def pause(self) -> None:
-        if not self._engine.paused and not self._engine.closed:
+        if not self._engine.paused and self._going:
             self._engine.paused = True
             self.note("rate", None, "paused", "change")
 
     def resume(self) -> None:
-        if self._engine.paused:
+        if self._engine.paused and self._going:
             self._engine.paused = False
             self.note("rate", None, "resumed", "change")
             self._engine.refill()
@@ -152,27 +171,35 @@ class Run:
         self._close("interrupted")
 
     def abort(self) -> None:
-        if self._end_reason is None:
-            self._why = "interrupted"
+        if self._over.is_set():
+            return
+        self._why = "interrupted"
+        if self._began_ns:
             self._engine.cancel()
 
     def scale(self, factor: float) -> None:
         before = self._engine.concurrency
-        wanted = round(before * factor)
-        after = max(1, wanted if wanted != before else before + (1 if factor > 1 else -1))
-        if after != before:
+        after = round(before * factor)
+        if factor > 1:
+            after = max(after, before + 1)  # a small number changes by at least one
+        elif factor < 1:
+            after = max(1, min(after, before - 1))
+        if after != before and self._going:
             self._engine.concurrency = after
             self.note("rate", None, f"concurrency {before} -> {after}", "change")
             self._engine.refill()
 
     def next_policy(self, step: int) -> None:
+        if self._over.is_set():
+            return
         names = list(POLICIES)
         self._policy = names[(names.index(self._policy) + step) % len(names)]
         self._balancer.switch(POLICIES[self._policy])
         self.note("policy", None, f"policy -> {self._policy}", "change")
 
     def drain(self, key: str, address: str) -> None:
-        self.backends.drain(key, address)
+        if not self._over.is_set():
+            self.backends.drain(key, address)
 
     def log(self, text: str) -> None:
         self.note("log", None, text, "info")
@@ -201,7 +228,7 @@ class Run:
             errors=tally.errors,
             cancelled=tally.cancelled,
             dropped=0,
-            attempts=sum(lane.peer.picks - lane.given_back for lane in self.backends.lanes.values()),
+            attempts=sum(lane.peer.picks for lane in self.backends.lanes.values()) - engine.given_back,
             retries=engine.retries,
             in_flight=engine.in_flight,
             codes=tally.codes,
@@ -224,7 +251,7 @@ class Run:
 
     def _rows(self) -> Sequence[BackendRow]:
         expectations = self._balancer.expectations()
-        return [_row(lane, expectations.get(peer, 0.0)) for peer, lane in self.backends.lanes.items()]
+        return [_row(lane, expectations.get(lane.peer, 0.0)) for lane in self.backends.lanes.values()]
 
 
 def _row(lane: Lane, expected: float) -> BackendRow:

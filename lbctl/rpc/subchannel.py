@@ -97,9 +97,10 @@ class Subchannel:
         return f"<Subchannel {self.endpoint} {self.state}{': ' + self.reason if self.reason else ''}>"
 
     @property
-    def idle(self) -> bool:
-        """Whether no connection is left and no call waits here."""
-        return not self._links and not self._parked
+    def is_over(self) -> bool:
+        """Whether it was retired, its last connection is gone, and no call waits here."""
+        connecting = self._connecting is not None and not self._connecting.done()
+        return self.state is Connectivity.SHUTDOWN and not (connecting or self._links or self._parked)
 
     def connect(self) -> None:
         """Begin to connect, and stay connected until ``retire`` or ``aclose``."""
