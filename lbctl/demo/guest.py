@@ -13,6 +13,7 @@ from pathlib import Path
 
 from lbctl.demo.parent_death import die_with_parent
 from lbctl.errors import ExitCode, LbctlError
+from lbctl.rpc import OWN_VARIABLES
 
 GRACE_S = 10.0  # longer than the grace a stopped hammer gives its last calls
 # These point lbctl and etcdctl at an etcd, or carry what only fits that one.
@@ -26,8 +27,8 @@ class CommandNotFound(LbctlError):
 
 
 def guest_environment(environ: Mapping[str, str], endpoint: str) -> dict[str, str]:
-    """The environment of the command: this etcd and no other, and lbctl on its PATH."""
-    foreign = {f"LBCTL_{name}" for name in _OTHER_ETCD}
+    """The environment of the command: the user's own, this etcd and no other, and lbctl on its PATH."""
+    foreign = {f"LBCTL_{name}" for name in _OTHER_ETCD} | OWN_VARIABLES
     kept = {name: value for name, value in environ.items() if name not in foreign and not name.startswith("ETCDCTL_")}
     path = os.pathsep.join((str(Path(sys.executable).parent), environ.get("PATH", os.defpath)))
     return kept | {"LBCTL_ENDPOINTS": endpoint, "ETCDCTL_ENDPOINTS": endpoint, "PATH": path}

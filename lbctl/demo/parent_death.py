@@ -15,7 +15,7 @@ def die_with_parent(sig: signal.Signals = signal.SIGKILL) -> Callable[[], object
     """Return a ``preexec_fn`` that ties the child to the thread that starts it, or None where that is not possible.
 
     The library is loaded here, in the parent: between fork and exec nothing may be imported. In a process that uses
-    gRPC its fork handlers must be off (``GRPC_ENABLE_FORK_SUPPORT=0``, see ``lbctl.etcd``): they crash such children.
+    gRPC its fork handlers must be off (``GRPC_ENABLE_FORK_SUPPORT=0``, see ``lbctl.rpc``): they crash such children.
     """
     if sys.platform != "linux":
         return None

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable
-from typing import Any
+from typing import Any, Protocol
 
 import grpc
 import grpc.aio
@@ -14,7 +14,6 @@ from lbctl.etcd.failures import SessionClosed
 from lbctl.etcd.stubs import Message, rpc
 
 Metadata = tuple[tuple[str, str], ...]
-Stream = grpc.aio.StreamStreamCall[Message, Message]
 
 _OPTIONS: tuple[tuple[str, int], ...] = (
     ("grpc.max_receive_message_length", -1),  # a watch that catches up sends more than 4 MiB in one message
@@ -28,6 +27,18 @@ _OPTIONS: tuple[tuple[str, int], ...] = (
     ("grpc.enable_http_proxy", 0),
     ("grpc.use_local_subchannel_pool", 1),  # watches and calls do not share a TCP connection
 )
+
+
+class Stream(Protocol):
+    """What is used of grpc.aio's bidirectional call; reading gives ``grpc.aio.EOF`` at its end."""
+
+    async def write(self, request: Message) -> None: ...
+
+    async def read(self) -> Message: ...
+
+    def cancel(self) -> bool: ...
+
+    def done(self) -> bool: ...
 
 
 class Channel:

@@ -125,7 +125,7 @@ class LeaseKeeper:
             if not call.done():  # a stream that broke between two beats: reading tells why, writing does not
                 await call.write(pb.LeaseKeepAliveRequest(ID=self.lease))
             reply: Message = await call.read()
-        if reply is grpc.aio.EOF:  # type: ignore[attr-defined]  # missing in its type stubs only
+        if reply is grpc.aio.EOF:
             raise RegistryError("etcd ended the stream")
         if reply.TTL <= 0:  # not an error on the wire
             raise LeaseGone("the lease is gone")

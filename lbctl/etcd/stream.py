@@ -91,7 +91,7 @@ class WatchStream:
     async def _read(self) -> Message:
         with _ended_by_close():
             reply = await self._call.read()
-        if reply is grpc.aio.EOF:  # type: ignore[attr-defined]  # missing in its type stubs only
+        if reply is grpc.aio.EOF:
             raise Broken("etcd ended the stream")
         return reply
 

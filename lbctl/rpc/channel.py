@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import ipaddress
-import os
 from contextlib import asynccontextmanager
 from typing import TYPE_CHECKING, Final
 from urllib.parse import quote
@@ -26,9 +25,7 @@ MIN_PROBE_S: Final = 0.05
 
 
 def load_grpc() -> ModuleType:
-    """Import grpc with its C++ log off, which would tear the live view; a level the user set stays."""
-    os.environ.setdefault("GRPC_VERBOSITY", "NONE")
-    os.environ.setdefault("GLOG_minloglevel", "2")
+    """Import grpc, which takes a while, only when something is called; lbctl.rpc has settled how it behaves."""
     import grpc.aio
 
     module: ModuleType = grpc  # typed, whether or not stubs for grpc are installed
