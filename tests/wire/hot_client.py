@@ -64,6 +64,12 @@ class HotClient:
     def counters(self) -> Counter[str]:
         return Counter() if self._subchannel is None else self._subchannel.total_counters()
 
+    @property
+    def subchannel(self) -> Subchannel:
+        """What the calls go through; there is one from the first call on."""
+        assert self._subchannel is not None
+        return self._subchannel
+
     async def unary(self, path: str, message: bytes, /, *, timeout_s: float) -> Ended:
         request = Request(path, message, self._authority, int(timeout_s * 1e9))
         subchannel = self._connected(request)

@@ -54,6 +54,8 @@ FRAMES: dict[str, tuple[ReplyBytes, int]] = {
     "headers_on_even": (always(okh(EVEN)), h2.PROTOCOL_ERROR),
     "headers_on_idle": (always(okh(IDLE)), h2.PROTOCOL_ERROR),
     "headers_padded_beyond_their_end": (lambda sid: frame(h2.HEADERS, 0xC, sid, b"\x05\x88"), h2.PROTOCOL_ERROR),
+    "headers_shorter_than_their_priority": (lambda sid: frame(h2.HEADERS, 0x24, sid, bytes(4)), h2.FRAME_SIZE_ERROR),
+    "data_padded_without_a_length": (lambda sid: okh(sid) + frame(h2.DATA, h2.PADDED, sid), h2.PROTOCOL_ERROR),
     "priority_on_0": (always(frame(h2.PRIORITY, 0, 0, bytes(5))), h2.PROTOCOL_ERROR),
     "rst_of_3_bytes": (lambda sid: frame(h2.RST_STREAM, 0, sid, bytes(3)), h2.FRAME_SIZE_ERROR),
     "rst_on_0": (always(h2.rst(0, h2.CANCEL)), h2.PROTOCOL_ERROR),

@@ -133,7 +133,7 @@ async def test_informational_headers_come_before_the_real_ones() -> None:
 
 @pytest.mark.parametrize(
     "extra",
-    [("connection", "keep-alive"), ("transfer-encoding", "chunked"), ("content-length", "3")],
+    [("connection", "keep-alive"), ("transfer-encoding", "chunked"), ("content-length", "3"), (":path", "/odd")],
     ids=lambda field: field[0],
 )
 async def test_odd_response_fields_are_anomalies_and_not_failures(extra: h2.Field) -> None:
