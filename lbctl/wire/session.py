@@ -159,7 +159,9 @@ class Session(State):
         if handler is not None:
             handler(self, flags, stream, payload)
         if kind in (h2.SETTINGS, h2.GOAWAY):
-            self.hot = False  # until pump has looked at what changed
+            # Until pump has looked at what changed.
+            self.hot = False
+            self._generation = -1
         return None
 
     def _oversized(self, length: int) -> None:
@@ -219,12 +221,10 @@ class Session(State):
 
     def _send(self, call: Call, request: Request) -> None:
         """The general way to start a call: fresh header block, CONTINUATION and split bodies where needed."""
-        allowed = self.peer.max_header_list
         timeout_ns = call.timeout_ns or request.timeout_ns
-        size = request.header_size(timeout_ns)
-        if allowed is not None and size > allowed:
-            reason = f"request headers of {size} bytes exceed the server's limit of {allowed}"
-            self.replies.append((call, local(Code.INTERNAL, reason)))
+        too_large = self._too_large(request, timeout_ns)
+        if too_large:
+            self.replies.append((call, local(Code.INTERNAL, too_large)))
             return
         stream = self.next_id
         self.next_id = stream + 2
@@ -235,10 +235,18 @@ class Session(State):
         for data in self.send.frames(self.peer.max_frame_size):
             self.emit(data)
 
+    def _too_large(self, request: Request, timeout_ns: int) -> str:
+        """Why the peer would not take the request's header list, or nothing."""
+        allowed = self.peer.max_header_list
+        size = 0 if allowed is None else request.header_size(timeout_ns)
+        if allowed is None or size <= allowed:
+            return ""
+        return f"request headers of {size} bytes exceed the server's limit of {allowed}"
+
     def _renew_template(self) -> None:
         """Make the template of the session's request, once its header fields are in the peer's table."""
         request = self.request
-        if request is None or not self.writer.is_stable(request):
+        if request is None or not self.writer.is_stable(request) or self._too_large(request, request.timeout_ns):
             return
         body = request.body()
         block = self.writer.block(request, request.timeout_ns)
