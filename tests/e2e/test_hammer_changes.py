@@ -4,15 +4,28 @@ from __future__ import annotations
 
 import re
 import signal
+from collections.abc import AsyncIterator, Sequence
+from contextlib import asynccontextmanager
 
 import pytest
 
-from tests.e2e.backends import fleet
+from tests.e2e.backends import Fleet, fleet
 from tests.e2e.runs import Running, events_of, row_of, running
 
 pytestmark = [pytest.mark.e2e, pytest.mark.slow]
 
-PLAIN = ("--ui", "plain", "--interval", "200ms", "-c", "8", "-o", "json")
+
+@asynccontextmanager
+async def hammering(
+    *weights: int, ttl_s: int = 30, duration: str = "60s", output: str = "json", more: Sequence[str] = ()
+) -> AsyncIterator[tuple[Fleet, list[str], Running]]:
+    """A run on a fleet of its own, with its progress to read."""
+    options = ("-z", duration, "-c", "8", "--ui", "plain", "--interval", "200ms", "-o", output, *more)
+    async with (
+        fleet(*weights, ttl_s=ttl_s) as (here, addresses),
+        running("hammer", "echo", *options, etcd=here.etcd) as run,
+    ):
+        yield here, addresses, run
 
 
 async def progress(run: Running, *words: str, lines: int = 2) -> None:
@@ -22,14 +35,13 @@ async def progress(run: Running, *words: str, lines: int = 2) -> None:
 
 
 async def test_a_backend_that_is_killed_takes_its_own_calls_with_it_and_no_others() -> None:
-    async with fleet(1, 1, 1, ttl_s=2) as (here, addresses):
-        async with running("hammer", "echo", "-z", "10s", *PLAIN, etcd=here.etcd) as run:
-            await progress(run, "backends 3/3")
-            victim, *others = addresses
-            await here.kill(victim)
-            await run.hears("event", victim, "left the registry")
-            await progress(run, "backends 2/2", lines=1)
-            done = await run.ended()
+    async with hammering(1, 1, 1, ttl_s=2, duration="10s") as (here, addresses, run):
+        await progress(run, "backends 3/3")
+        victim, *others = addresses
+        await here.kill(victim)
+        await run.hears("event", victim, "left the registry")
+        await progress(run, "backends 2/2", lines=1)
+        done = await run.ended()
     document = done.document
     assert done.status == 0
     assert document["end_reason"] == "duration"
@@ -54,19 +66,18 @@ async def test_a_backend_that_is_killed_takes_its_own_calls_with_it_and_no_other
 
 
 async def test_etcd_may_restart_during_a_run_and_nothing_is_lost_after_it_returns() -> None:
-    async with fleet(1, 1) as (here, addresses):
-        async with running("hammer", "echo", "-z", "60s", *PLAIN, etcd=here.etcd) as run:
-            await progress(run, "backends 2/2")
-            await here.server.kill()
-            await run.hears("event", "registry lost: etcd", "what is shown may be old")
-            await progress(run, "backends 2/2", "err 0 ")
-            await here.server.restart()
-            await run.hears("event", "registry resumed: etcd", "is back, synced at revision")
-            late = await here.start(2)
-            await run.hears("event", late, "joined, weight 2")
-            await progress(run, "backends 3/3", lines=4)
-            run.send(signal.SIGINT)
-            done = await run.ended()
+    async with hammering(1, 1) as (here, addresses, run):
+        await progress(run, "backends 2/2")
+        await here.server.kill()
+        await run.hears("event", "registry lost: etcd", "what is shown may be old")
+        await progress(run, "backends 2/2", "err 0 ")
+        await here.server.restart()
+        await run.hears("event", "registry resumed: etcd", "is back, synced at revision")
+        late = await here.start(2)
+        await run.hears("event", late, "joined, weight 2")
+        await progress(run, "backends 3/3", lines=4)
+        run.send(signal.SIGINT)
+        done = await run.ended()
     document = done.document
     assert done.status == 130
     assert (document["errors"], document["cancelled"]) == (0, 0)
@@ -83,14 +94,13 @@ async def test_etcd_may_restart_during_a_run_and_nothing_is_lost_after_it_return
 
 
 async def test_a_weight_that_changes_in_the_registry_changes_the_shares_from_then_on() -> None:
-    async with fleet(1, 1) as (here, (first, second)):
-        async with running("hammer", "echo", "-z", "60s", *PLAIN, etcd=here.etcd) as run:
-            await progress(run, "backends 2/2", lines=3)
-            await here.reweigh(first, 5)
-            await run.hears("event", first, "weight 1 -> 5 (registry)")
-            await progress(run, "backends 2/2", lines=3)
-            run.send(signal.SIGINT)
-            done = await run.ended()
+    async with hammering(1, 1) as (here, (first, second), run):
+        await progress(run, "backends 2/2", lines=3)
+        await here.reweigh(first, 5)
+        await run.hears("event", first, "weight 1 -> 5 (registry)")
+        await progress(run, "backends 2/2", lines=3)
+        run.send(signal.SIGINT)
+        done = await run.ended()
     document = done.document
     assert events_of(document, "weight") == [(first, "weight 1 -> 5 (registry)")]
     heavy, light = row_of(document, first), row_of(document, second)
@@ -104,17 +114,16 @@ async def test_a_weight_that_changes_in_the_registry_changes_the_shares_from_the
 
 
 async def test_backends_that_come_and_go_cost_no_call() -> None:
-    async with fleet(1, 1) as (here, (first, second)):
-        async with running("hammer", "echo", "-z", "60s", *PLAIN, etcd=here.etcd) as run:
-            await progress(run, "backends 2/2")
-            late = await here.start(3)
-            await run.hears("event", late, "joined, weight 3")
-            await progress(run, "backends 3/3")
-            await here.deregister(second)
-            await run.hears("event", second, "left the registry")
-            await progress(run, "backends 2/2")
-            run.send(signal.SIGINT)
-            done = await run.ended()
+    async with hammering(1, 1) as (here, (first, second), run):
+        await progress(run, "backends 2/2")
+        late = await here.start(3)
+        await run.hears("event", late, "joined, weight 3")
+        await progress(run, "backends 3/3")
+        await here.deregister(second)
+        await run.hears("event", second, "left the registry")
+        await progress(run, "backends 2/2")
+        run.send(signal.SIGINT)
+        done = await run.ended()
     document = done.document
     assert (document["errors"], document["cancelled"]) == (0, 0)
     assert document["ok"] == document["requests"]
@@ -130,17 +139,16 @@ async def test_backends_that_come_and_go_cost_no_call() -> None:
 
 
 async def test_a_backend_that_comes_back_goes_on_with_its_row() -> None:
-    async with fleet(1, 1) as (here, (first, second)):
-        async with running("hammer", "echo", "-z", "60s", *PLAIN, etcd=here.etcd) as run:
-            await progress(run, "backends 2/2")
-            await here.deregister(second)
-            await run.hears("event", second, "left the registry")
-            await progress(run, "backends 1/1")
-            await here.register(second, 3)
-            await run.hears("event", second, "joined, weight 3")
-            await progress(run, "backends 2/2", lines=3)
-            run.send(signal.SIGINT)
-            done = await run.ended()
+    async with hammering(1, 1) as (here, (first, second), run):
+        await progress(run, "backends 2/2")
+        await here.deregister(second)
+        await run.hears("event", second, "left the registry")
+        await progress(run, "backends 1/1")
+        await here.register(second, 3)
+        await run.hears("event", second, "joined, weight 3")
+        await progress(run, "backends 2/2", lines=3)
+        run.send(signal.SIGINT)
+        done = await run.ended()
     document = done.document
     row = row_of(document, second)
     assert (row["weight"], row["state"], row["joined_s"], row["left_s"]) == (3, "ready", 0, None)
@@ -151,31 +159,28 @@ async def test_a_backend_that_comes_back_goes_on_with_its_row() -> None:
 
 
 async def test_a_run_outlives_the_last_backend_and_goes_on_with_the_next() -> None:
-    async with fleet(1) as (here, (only,)):
-        async with running("hammer", "echo", "-z", "60s", "-t", "0", *PLAIN, etcd=here.etcd) as run:
-            await progress(run, "backends 1/1")
-            await here.deregister(only)
-            await run.hears("event", only, "left the registry")
-            await progress(run, "backends 0/0")
-            late = await here.start(1)
-            await run.hears("event", late, "joined, weight 1")
-            await progress(run, "backends 1/1")
-            run.send(signal.SIGINT)
-            done = await run.ended()
+    async with hammering(1, more=("-t", "0")) as (here, (only,), run):
+        await progress(run, "backends 1/1")
+        await here.deregister(only)
+        await run.hears("event", only, "left the registry")
+        await progress(run, "backends 0/0")
+        late = await here.start(1)
+        await run.hears("event", late, "joined, weight 1")
+        await progress(run, "backends 1/1")
+        run.send(signal.SIGINT)
+        done = await run.ended()
     document = done.document
     assert (document["errors"], document["cancelled"]) == (0, 0)
     assert row_of(document, late)["ok"] > 0
 
 
 async def test_the_summary_says_since_when_and_until_when() -> None:
-    plain = ("--ui", "plain", "--interval", "200ms", "-c", "8")
-    async with fleet(1, 1) as (here, (first, second)):
-        async with running("hammer", "echo", "-z", "60s", *plain, etcd=here.etcd) as run:
-            await progress(run, "backends 2/2")
-            await here.deregister(second)
-            await run.hears("event", second, "left the registry")
-            run.send(signal.SIGINT)
-            done = await run.ended()
+    async with hammering(1, 1, output="text") as (here, (first, second), run):
+        await progress(run, "backends 2/2")
+        await here.deregister(second)
+        await run.hears("event", second, "left the registry")
+        run.send(signal.SIGINT)
+        done = await run.ended()
     assert done.status == 130
     assert re.search(r"^Stopped by Ctrl-C after \d+\.\ds \([\d,]+\)$", done.out, re.MULTILINE)
     assert re.search(r"ADDRESS .* SINCE$", done.out, re.MULTILINE)
