@@ -106,6 +106,14 @@ class Running:
             raise AssertionError(f"never ended; it said {self.said[-30:]}") from None
         return Ended(status, out, "".join(self.said))
 
+    async def hang_up(self) -> None:
+        """Close our ends of its standard output and error, as a terminal that goes away does."""
+        self._reading.cancel()
+        transport: Any = self.process._transport  # type: ignore[attr-defined]  # the pipes have no other door
+        for number in (1, 2):
+            transport.get_pipe_transport(number).close()
+        self._reading = asyncio.gather(asyncio.sleep(0), asyncio.sleep(0, ""))
+
     async def kill(self) -> None:
         if self.process.returncode is None:
             self.process.kill()
@@ -122,7 +130,8 @@ class Running:
         self._news.set()
 
     async def _collect(self) -> str:
-        assert self.process.stdout is not None
+        if self.process.stdout is None:
+            return ""
         return (await self.process.stdout.read()).decode()
 
 
@@ -131,6 +140,7 @@ async def running(
     *arguments: str,
     etcd: str | None = None,
     stdin: bytes | None = None,
+    stdout: int = PIPE,
     cwd: Path | None = None,
     environ: Mapping[str, str] | None = None,
 ) -> AsyncIterator[Running]:
@@ -141,7 +151,7 @@ async def running(
         "lbctl",
         *arguments,
         stdin=DEVNULL if stdin is None else PIPE,
-        stdout=PIPE,
+        stdout=stdout,
         stderr=PIPE,
         cwd=cwd,
         env=_environment(etcd) | dict(environ or {}),
