@@ -10,7 +10,13 @@ from pathlib import Path
 import pytest
 
 HERE = Path(__file__).parent
-NOT_ABOUT_A_PEER = ("test_null_client.py", "test_mutants.py", "test_properties.py", "test_windows.py")
+NOT_ABOUT_A_PEER = (
+    "test_null_client.py",
+    "test_mutants.py",
+    "test_properties.py",
+    "test_windows.py",
+    "test_leaving.py",
+)
 
 
 @pytest.mark.slow
