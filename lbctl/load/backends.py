@@ -13,6 +13,7 @@ from lbctl.clock import Clock
 from lbctl.load.engine import Engine
 from lbctl.load.lane import Lane
 from lbctl.model import Endpoint, Identity, Instance
+from lbctl.rpc.dial import TCP, Network
 from lbctl.rpc.link import Flusher
 from lbctl.rpc.subchannel import Connectivity, Subchannel
 from lbctl.stats.tally import Tally
@@ -30,6 +31,7 @@ class Dialling:
     flusher: Flusher
     clock: Clock
     rng: Random
+    network: Network = TCP
 
 
 class Backends:
@@ -86,6 +88,7 @@ class Backends:
             clock=how.clock,
             rng=how.rng,
             connect_timeout_s=how.connect_timeout_s,
+            network=how.network,
         )
         self._subchannels = [known for known in self._subchannels if not known.is_over]
         self._subchannels.append(lane.subchannel)

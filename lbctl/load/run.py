@@ -18,6 +18,7 @@ from lbctl.load.lane import Lane
 from lbctl.load.plan import Plan
 from lbctl.load.pulse import Pulse
 from lbctl.model import Endpoint, Event, Instance
+from lbctl.rpc.dial import TCP, Network
 from lbctl.rpc.link import Flusher
 from lbctl.stats.events import EventLog
 from lbctl.stats.fairness import judge
@@ -48,7 +49,7 @@ class Task:
 class Run:
     """A run from its first backend to its last reply; implements the Controls of a screen."""
 
-    def __init__(self, task: Task, clock: Clock) -> None:
+    def __init__(self, task: Task, clock: Clock, network: Network = TCP) -> None:
         rng = Random(task.seed)
         flusher = Flusher()
         self._task = task
@@ -59,7 +60,7 @@ class Run:
         self._balancer = Balancer(POLICIES[task.policy], rng)
         self._engine = Engine(task.plan, self._balancer, self._tally, flusher, clock)
         # Jitter of reconnects has its own source: picks must not depend on how often a connection failed.
-        dialling = Dialling(task.request_for, task.connect_timeout_s, flusher, clock, Random(task.seed))
+        dialling = Dialling(task.request_for, task.connect_timeout_s, flusher, clock, Random(task.seed), network)
         self.backends = Backends(self._balancer, self._engine, self._tally, dialling, self.note, self.elapsed_s)
         self._pulse = Pulse(clock)
         self._balancer.on_change = self._engine.repicked

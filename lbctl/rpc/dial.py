@@ -1,4 +1,4 @@
-"""Opening one TCP connection, and why that failed in words for people."""
+"""The outside world of a subchannel: opening one TCP connection, why that failed, and waiting before the next."""
 
 from __future__ import annotations
 
@@ -6,11 +6,10 @@ import asyncio
 import os
 import re
 from collections.abc import Awaitable, Callable
+from dataclasses import dataclass
 from typing import Final
 
 from lbctl.model import Endpoint
-
-Dial = Callable[[Endpoint, asyncio.Protocol], Awaitable[object]]
 
 _ERRNO: Final = re.compile(r"\[Errno (\d+)\]")
 
@@ -18,6 +17,17 @@ _ERRNO: Final = re.compile(r"\[Errno (\d+)\]")
 async def dial_tcp(endpoint: Endpoint, protocol: asyncio.Protocol) -> None:
     """Connect the protocol to the endpoint; raises OSError, ValueError or OverflowError."""
     await asyncio.get_running_loop().create_connection(lambda: protocol, endpoint.host, endpoint.port)
+
+
+@dataclass(frozen=True, slots=True)
+class Network:
+    """How connections are opened, and how a number of seconds is let pass; ``dial`` raises as ``dial_tcp`` does."""
+
+    dial: Callable[[Endpoint, asyncio.Protocol], Awaitable[None]] = dial_tcp
+    sleep: Callable[[float], Awaitable[None]] = asyncio.sleep
+
+
+TCP: Final = Network()
 
 
 def describe_failure(error: Exception) -> str:

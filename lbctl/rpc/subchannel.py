@@ -12,7 +12,6 @@ from __future__ import annotations
 
 import asyncio
 from collections import Counter
-from collections.abc import Awaitable, Callable
 from enum import StrEnum
 from random import Random
 from typing import Final, Protocol
@@ -20,7 +19,7 @@ from typing import Final, Protocol
 from lbctl.clock import Clock
 from lbctl.model import Endpoint, Reply
 from lbctl.rpc.backoff import Backoff
-from lbctl.rpc.dial import Dial, describe_failure, dial_tcp
+from lbctl.rpc.dial import TCP, Network, describe_failure
 from lbctl.rpc.link import Flusher, Link
 from lbctl.wire.frames import ErrorCode, goaway
 from lbctl.wire.request import Request
@@ -66,8 +65,7 @@ class Subchannel:
         rng: Random,
         connect_timeout_s: float = 10.0,
         keep_messages: bool = False,
-        dial: Dial = dial_tcp,
-        sleep: Callable[[float], Awaitable[None]] = asyncio.sleep,
+        network: Network = TCP,
         patience_s: float = _PATIENCE_S,
     ) -> None:
         self.endpoint = endpoint
@@ -82,8 +80,7 @@ class Subchannel:
         self._backoff = Backoff(rng)
         self._connect_timeout_s = connect_timeout_s
         self._keep_messages = keep_messages
-        self._dial = dial
-        self._sleep = sleep
+        self._network = network
         self._patience_s = patience_s
         self._current: Link | None = None
         self._links: set[Link] = set()  # the current one and those that drain
@@ -271,13 +268,13 @@ class Subchannel:
         try:
             if self._delay_first:
                 self._delay_first = False
-                await self._sleep(self._backoff.next())
+                await self._network.sleep(self._backoff.next())
             while self._current is None and self.state is not Connectivity.SHUTDOWN:
                 reason = await self._attempt()
                 if reason:
                     self._become(Connectivity.TRANSIENT_FAILURE, reason)
                     self._return_parked()
-                    await self._sleep(self._backoff.next())
+                    await self._network.sleep(self._backoff.next())
         finally:
             self._connecting = None
 
@@ -304,7 +301,7 @@ class Subchannel:
     async def _open(self, link: Link) -> None:
         try:
             try:
-                await self._dial(self.endpoint, link)
+                await self._network.dial(self.endpoint, link)
             finally:
                 if link.is_open:  # also when cancelled just then: it has to be waited for
                     self._links.add(link)

@@ -1,0 +1,289 @@
+"""Stand-ins for time and for the network, driven by the test: nothing here waits for anything but a turn of the loop.
+
+    network = MemoryNetwork()
+    host = network.host(1)                 # an Endpoint to dial is host.endpoint
+    host.mode = "refuse"                   # accept | refuse | hang
+    Run(task, FakeClock(), network.as_network())
+
+Connections go from a real ``Link`` to a ``ServerEnd``, which judges every byte as the scripted server does and answers
+when it is told to.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import gc
+from collections.abc import AsyncIterator, Callable
+from datetime import UTC, datetime
+from typing import Any
+
+import pytest
+
+from lbctl.model import Endpoint
+from lbctl.rpc.dial import Network
+from tests.wire import frames as h2
+from tests.wire.checker import Ledger
+from tests.wire.frames import ReplyBytes
+
+EVERYTHING = 2**31 - 1
+
+
+async def turns(count: int = 12) -> None:
+    """Let everything that is due happen."""
+    for _ in range(count):
+        await asyncio.sleep(0)
+
+
+class FakeClock:
+    """A clock that stands still until it is told to go on."""
+
+    def __init__(self) -> None:
+        self._now_ns = 1_000_000_000
+        self._cpu_s = 1.0
+
+    def now_ns(self) -> int:
+        return self._now_ns
+
+    def cpu_s(self) -> float:
+        return self._cpu_s
+
+    @staticmethod
+    def wall() -> datetime:
+        return datetime(2026, 1, 1, 12, tzinfo=UTC)
+
+    def advance(self, seconds: float, *, cpu_s: float = 0.0) -> None:
+        self._now_ns += round(seconds * 1e9)
+        self._cpu_s += cpu_s
+
+
+class FakeSleep:
+    """Sleepers that lie until they are woken; ``delays`` is how long each wanted to."""
+
+    def __init__(self) -> None:
+        self.delays: list[float] = []
+        self._sleepers: list[asyncio.Future[None]] = []
+
+    async def __call__(self, seconds: float) -> None:
+        self.delays.append(seconds)
+        sleeper = asyncio.get_running_loop().create_future()
+        self._sleepers.append(sleeper)
+        await sleeper
+
+    def wake(self) -> None:
+        """Let every sleeper go on."""
+        sleepers, self._sleepers = self._sleepers, []
+        for sleeper in sleepers:
+            if not sleeper.done():
+                sleeper.set_result(None)
+
+
+class MemoryTransport(asyncio.Transport):
+    """Hands bytes to a ServerEnd, or keeps them while the peer does not read."""
+
+    def __init__(self, protocol: asyncio.Protocol, take: Callable[[bytes], None]) -> None:
+        super().__init__()
+        self.stalled = False
+        self.writes = 0
+        self.over = False  # connection_lost is on its way, or was called
+        self._closing = False
+        self._protocol = protocol
+        self._take = take
+        self._kept = b""
+        self._high = 1 << 16
+        self._paused = False
+
+    def write(self, data: Any) -> None:  # noqa: ANN401  # whatever asyncio calls bytes
+        if self._closing:
+            return
+        self.writes += 1
+        self._take(data)
+        if self.stalled:
+            self._kept += data
+            if len(self._kept) > self._high and not self._paused:
+                self._paused = True
+                self._protocol.pause_writing()
+
+    def read_on(self) -> None:
+        """The peer reads again."""
+        self.stalled, self._kept = False, b""
+        if self._closing:
+            self.end(None)
+        elif self._paused:
+            self._paused = False
+            self._protocol.resume_writing()
+
+    def close(self) -> None:
+        self._closing = True
+        if not self._kept:
+            self.end(None)
+
+    def abort(self) -> None:
+        self._closing, self._kept = True, b""
+        self.end(None)
+
+    def end(self, error: Exception | None) -> None:
+        """The connection is over, as the protocol hears in the next turn."""
+        self._closing = True
+        if not self.over:
+            self.over = True
+            asyncio.get_running_loop().call_soon(self._protocol.connection_lost, error)
+
+    def is_closing(self) -> bool:
+        return self._closing
+
+    def get_write_buffer_size(self) -> int:
+        return len(self._kept)
+
+    def set_write_buffer_limits(self, high: int | None = None, low: int | None = None) -> None:
+        self._high = high if high is not None else self._high
+
+    def get_extra_info(self, name: str, default: object = None) -> object:
+        return default
+
+
+class ServerEnd:
+    """The server's end of one connection: ``waiting`` are the streams whose request is complete and not answered."""
+
+    def __init__(self, protocol: asyncio.Protocol) -> None:
+        self.ledger = Ledger()
+        self.transport = MemoryTransport(protocol, self._hear)
+        self.waiting: list[int] = []
+        self.heads = 0  # requests whose headers were written
+        self.timeouts: list[bytes | None] = []  # the grpc-timeout of each
+        self.farewell: int | None = None  # the client's GOAWAY code
+        self.protocol = protocol
+        self._unread = b""
+        self._begun = False
+        self._processed = 0
+
+    @property
+    def is_open(self) -> bool:
+        return not self.transport.is_closing()
+
+    @property
+    def begun(self) -> list[int]:
+        """Streams whose answer was begun and not ended."""
+        streams = self.ledger.streams.items()
+        return [number for number, state in streams if state.is_open and number not in self.waiting]
+
+    def say(self, *parts: bytes) -> None:
+        """Everything at once, in one read of the client."""
+        whole = b"".join(parts)
+        if not self.is_open or not whole:
+            return
+        for frame in h2.split(whole)[0]:
+            self.ledger.sent(frame)
+        self.protocol.data_received(whole)
+
+    def answer(self, count: int = 1, how: ReplyBytes = h2.reply) -> int:
+        """Answer the oldest requests in one write; how many those were."""
+        streams, self.waiting = self.waiting[:count], self.waiting[count:]
+        self._processed = max([self._processed, *streams])
+        if self.ledger.may_receive < h2.DEFAULT_WINDOW // 2:
+            self.say(h2.window_update(0, h2.DEFAULT_WINDOW - self.ledger.may_receive))
+        self.say(*(how(stream) for stream in streams))
+        return len(streams)
+
+    def goaway(self, last: int | None = None, code: int = h2.NO_ERROR, debug: bytes = b"") -> None:
+        """Stop taking requests; those above ``last`` are not processed, by default those nobody answered."""
+        kept = self._processed if last is None else last
+        self.waiting = [stream for stream in self.waiting if stream <= kept]
+        self.say(h2.goaway(kept, code, debug))
+
+    def drop(self, error: Exception | None = None) -> None:
+        """End the connection without a word."""
+        self.transport.end(error)
+
+    def _hear(self, data: bytes) -> None:
+        self._unread += data
+        if not self._begun:
+            assert self._unread.startswith(h2.PREFACE)
+            self._unread, self._begun = self._unread[len(h2.PREFACE) :], True
+        frames, used = h2.split(self._unread)
+        self._unread = self._unread[used:]
+        for frame in frames:
+            head = self.ledger.received(frame)
+            if head is not None:
+                self.heads += 1
+                self.timeouts.append(dict(head).get(b"grpc-timeout"))
+            if frame.kind == h2.DATA and frame.flags & h2.END_STREAM:
+                self.waiting.append(frame.stream)
+            elif frame.kind == h2.RST_STREAM and frame.stream in self.waiting:
+                self.waiting.remove(frame.stream)
+            elif frame.kind == h2.GOAWAY:
+                self.farewell = frame.number
+
+
+class MemoryHost:
+    """One address: how it receives connections, and those it has received."""
+
+    def __init__(self, endpoint: Endpoint) -> None:
+        self.endpoint = endpoint
+        self.mode = "accept"
+        self.settings: dict[int, int] | None = {}  # None: never says any
+        self.greeting = b""  # said instead of SETTINGS
+        self.dialled = 0
+        self.ends: list[ServerEnd] = []
+
+    @property
+    def end(self) -> ServerEnd:
+        """The newest connection."""
+        return self.ends[-1]
+
+    @property
+    def open(self) -> list[ServerEnd]:
+        return [end for end in self.ends if end.is_open]
+
+    async def receive(self, protocol: asyncio.Protocol) -> None:
+        self.dialled += 1
+        if self.mode == "refuse":
+            raise ConnectionRefusedError(111, "Connect call failed ('127.0.0.1', 1)")
+        if self.mode == "hang":
+            await asyncio.get_running_loop().create_future()
+        end = ServerEnd(protocol)
+        self.ends.append(end)
+        protocol.connection_made(end.transport)
+        asyncio.get_running_loop().call_soon(self._greet, end)
+
+    def _greet(self, end: ServerEnd) -> None:
+        if not end.is_open:
+            return
+        if self.greeting:
+            end.protocol.data_received(self.greeting)
+        elif self.settings is not None:
+            end.say(h2.settings(self.settings))
+
+
+class MemoryNetwork:
+    """All hosts there are, and the sleep of those who cannot reach them."""
+
+    def __init__(self) -> None:
+        self.hosts: dict[Endpoint, MemoryHost] = {}
+        self.sleep = FakeSleep()
+
+    def host(self, number: int) -> MemoryHost:
+        """The host of that number, 127.0.0.1:NUMBER."""
+        endpoint = Endpoint("127.0.0.1", number)
+        return self.hosts.setdefault(endpoint, MemoryHost(endpoint))
+
+    async def dial(self, endpoint: Endpoint, protocol: asyncio.Protocol) -> None:
+        await self.hosts[endpoint].receive(protocol)
+
+    def as_network(self) -> Network:
+        return Network(self.dial, self.sleep)
+
+
+@pytest.fixture(autouse=True)
+async def quiet_loop() -> AsyncIterator[None]:
+    """Fail a test in whose callbacks something was raised, or that left a task running; import it to use it."""
+    problems: list[str] = []
+    loop = asyncio.get_running_loop()
+    loop.set_exception_handler(
+        lambda _, context: problems.append(f"{context['message']}: {context.get('exception')!r}")
+    )
+    before = asyncio.all_tasks()
+    yield
+    await turns(3)
+    gc.collect()  # tasks whose exception nobody saw say so when they go
+    assert not problems
+    assert not {task for task in asyncio.all_tasks() - before if task is not asyncio.current_task()}

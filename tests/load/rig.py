@@ -1,0 +1,195 @@
+"""An engine with everything around it but a clock and a network that run by themselves, and what must always hold."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from random import Random
+
+from lbctl.balance.balancer import Balancer
+from lbctl.balance.policies import POLICIES
+from lbctl.load.backends import Backends, Dialling
+from lbctl.load.batch import Batch
+from lbctl.load.engine import Engine
+from lbctl.load.plan import Plan
+from lbctl.model import Endpoint, Event, Instance
+from lbctl.rpc.link import Flusher
+from lbctl.rpc.subchannel import Connectivity, Subchannel
+from lbctl.stats.tally import Tally
+from lbctl.wire.request import Request
+from tests.fakes import FakeClock, MemoryHost, MemoryNetwork, ServerEnd, turns
+from tests.wire import frames as h2
+
+
+def instance(number: int, weight: int | None = 1, *, host: int | None = None, status: str | None = None) -> Instance:
+    """The instance of key ``/services/echo/NUMBER``, at the memory host of the same number unless told otherwise."""
+    endpoint = Endpoint("127.0.0.1", number if host is None else host)
+    return Instance(f"/services/echo/{number}", "echo", "seed", endpoint, weight, status=status)
+
+
+def plan(
+    concurrency: int = 1, requests: int | None = None, *, timeout_s: float = 5.0, duration_s: float | None = None
+) -> Plan:
+    return Plan(concurrency, requests, duration_s, timeout_s)
+
+
+def request(timeout_s: float = 5.0) -> Request:
+    return Request("/pkg.Svc/Method", b"x", "echo", round(timeout_s * 1e9))
+
+
+class Rig:
+    """``hosts(n)`` answers nothing by itself: tests say ``rig.end(n).answer()``."""
+
+    def __init__(self, load: Plan, policy: str = "round_robin", *, seed: int = 1) -> None:
+        self.plan = load
+        self.clock = FakeClock()
+        self.network = MemoryNetwork()
+        self.flusher = Flusher()
+        self.tally = Tally()
+        self.balancer = Balancer(POLICIES[policy], Random(seed))
+        self.engine = Engine(load, self.balancer, self.tally, self.flusher, self.clock)
+        self.events: list[Event] = []
+        self.idle = 0
+        self.subchannels: list[Subchannel] = []
+        wanted = request(load.timeout_s)
+        dialling = Dialling(
+            lambda _: wanted, 10.0, self.flusher, self.clock, Random(seed), network=self.network.as_network()
+        )
+        self.backends = Backends(self.balancer, self.engine, self.tally, dialling, self._note, lambda: 0.0)
+        self.balancer.on_change = self.engine.repicked
+        self.engine.on_idle = self._idle
+
+    def _note(self, kind: str, backend: str | None, text: str, level: str = "info") -> None:
+        self.events.append(Event(0.0, kind, backend, text, level))
+
+    def _idle(self) -> None:
+        self.idle += 1
+
+    # ---- acting ------------------------------------------------------------------------------------------------------
+
+    def host(self, number: int) -> MemoryHost:
+        return self.network.host(number)
+
+    def end(self, number: int) -> ServerEnd:
+        """The newest connection to that host."""
+        return self.host(number).end
+
+    async def apply(self, *instances: Instance) -> None:
+        """Follow a snapshot and let its connections be made."""
+        for each in instances:
+            self.network.host(each.endpoint.port)
+        self.backends.apply(instances)
+        for lane in self.backends.lanes.values():
+            if lane.subchannel not in self.subchannels:
+                self.subchannels.append(lane.subchannel)
+        await turns()
+        self.check()
+
+    async def begin(self, *numbers: int) -> None:
+        """Connect to these backends, all of weight 1, and start the load."""
+        await self.apply(*(instance(number) for number in numbers))
+        self.engine.begin()
+        self.check()
+
+    async def do(self, act: Callable[[], object]) -> None:
+        """Act, let what follows happen, and check everything before and after that."""
+        act()
+        self.check()
+        await turns()
+        self.check()
+
+    async def expire(self, seconds: float) -> None:
+        """Let time pass, then look for deadlines as a run does."""
+        self.clock.advance(seconds)
+        await self.do(lambda: self.engine.expire(self.clock.now_ns()))
+
+    async def finish(self) -> None:
+        """Let the load end: everybody is reachable and answers everything."""
+        self.engine.paused = False
+        for _ in range(200):
+            for host in self.network.hosts.values():
+                host.mode, host.settings, host.greeting = "accept", {}, b""
+                for end in host.open:
+                    end.transport.read_on()
+                    end.say(h2.settings({h2.MAX_CONCURRENT_STREAMS: 1000}))
+                    end.answer(1000)
+                    end.say(*(h2.trailers(stream, 13) for stream in end.begun))
+            self.network.sleep.wake()
+            self.engine.refill()
+            await turns()
+            self.check()
+            if not self.engine.in_flight and (self.engine.closed or self.engine.issued == self.plan.requests):
+                return
+        raise AssertionError(f"{self.engine.in_flight} calls never ended")
+
+    async def aclose(self) -> None:
+        await self.backends.aclose()
+        await turns()
+
+    # ---- what must hold ----------------------------------------------------------------------------------------------
+
+    def held(self, subchannel: Subchannel) -> list[Batch]:
+        """Every call that is at this backend, one entry a call."""
+        calls: list[object] = [call for call, _ in subchannel._parked]
+        for link in subchannel._links:
+            session = link.session
+            calls += [*session.open.values(), *(call for call, _ in session.waiting)]
+            baskets = (session.done, session.replies, session.refused, session.unsent)
+            assert not any(baskets), f"calls left in the baskets of {subchannel}: {baskets}"
+        assert all(isinstance(call, Batch) for call in calls)
+        return [call for call in calls if isinstance(call, Batch)]
+
+    def check(self) -> None:
+        """The books agree with each other, and with where the calls really are."""
+        self._check_in_flight()
+        self._check_counts()
+        self._check_wire()
+        self._check_progress()
+
+    def _check_in_flight(self) -> None:
+        engine = self.engine
+        assert not self.flusher.dirty
+        assert not self.flusher.started
+        held = {subchannel: self.held(subchannel) for subchannel in self.subchannels}
+        parked = len(engine._parked)
+        assert engine.issued - engine.completed == sum(map(len, held.values())) + parked
+        for lane in self.backends.lanes.values():
+            mine = [s for s in self.subchannels if s.endpoint == lane.instance.endpoint]
+            others = [
+                other
+                for other in self.backends.lanes.values()
+                if other is not lane and other.instance.endpoint == lane.instance.endpoint
+            ]
+            if not others:  # two keys may share an address
+                assert lane.peer.in_flight == sum(len(held[subchannel]) for subchannel in mine)
+        unwritten = sum(not call.written_ns for calls in held.values() for call in calls)
+        attempts = sum(lane.peer.picks for lane in self.backends.lanes.values()) - engine.given_back
+        assert attempts - unwritten == self.tally.wait.total
+
+    def _check_counts(self) -> None:
+        engine, tally = self.engine, self.tally
+        rows = [lane.row for lane in self.backends.lanes.values()]
+        assert engine.completed == tally.ok + tally.errors + tally.cancelled
+        assert tally.ok == tally.latency.total == tally.service_time.total == sum(row.ok for row in rows)
+        assert tally.ok == sum(row.latency.total for row in rows)
+        assert tally.errors == sum(group.count for group in tally.error_groups())
+        assert sum(tally.codes.values()) == tally.ok + tally.errors
+        for histogram in (tally.latency, tally.service_time, tally.wait):
+            assert histogram.total == sum(histogram.counts)
+        assert tally.service_time.total_us <= tally.latency.total_us
+        assert self.plan.requests is None or engine.issued <= self.plan.requests
+        assert all(row.latency.total == row.ok for row in rows)
+
+    def _check_wire(self) -> None:
+        ends = [end for host in self.network.hosts.values() for end in host.ends]
+        assert self.tally.wait.total == sum(end.heads for end in ends)
+        for end in ends:
+            assert not end.ledger.violations
+
+    def _check_progress(self) -> None:
+        """Nothing that could go on stands still."""
+        engine = self.engine
+        assert not engine._parked or self.balancer.picker is None
+        for subchannel in self.subchannels:
+            assert not subchannel._parked or subchannel.state is Connectivity.READY, subchannel
+        if not engine.closed and not engine.paused and engine.issued != self.plan.requests:
+            assert engine.in_flight >= engine.concurrency
