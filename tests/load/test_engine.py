@@ -1,4 +1,4 @@
-"""The closed loop: how many calls are in flight, and what is measured of each. The rig checks the books at each step."""
+"""The closed loop: how many calls are in flight, and what is measured of each; the rig checks all books."""
 
 from __future__ import annotations
 
