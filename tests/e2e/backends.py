@@ -60,6 +60,13 @@ class Fleet:
         os.kill(self._children[address].pid, signal.SIGKILL)
         await self._children[address].wait()
 
+    def freeze(self, address: str) -> None:
+        """Stop a backend where it stands; its connections stay."""
+        os.kill(self._children[address].pid, signal.SIGSTOP)
+
+    def thaw(self, address: str) -> None:
+        os.kill(self._children[address].pid, signal.SIGCONT)
+
     async def reweigh(self, address: str, weight: int) -> None:
         """Write another weight under the lease that the key has."""
         entry = await self.client.get(_key(address))
