@@ -53,6 +53,8 @@ class Sink:
 
     def say(self, line: str) -> None:
         """One line to standard error; that nobody reads it any more is no reason to end a run."""
+        if sys.stderr is None:  # closed by whoever started us; print would take standard output instead
+            return
         with suppress(OSError):
             print(line, file=sys.stderr, flush=True)  # noqa: T201
 
