@@ -65,7 +65,7 @@ async def load_method(
         raise NotFound(f"{_of(service)} has no backend to ask for its methods")
     spelt = None if wanted is None else lookup.parse(wanted)
     distinct = list(dict.fromkeys(endpoints))  # several keys may share an address
-    answer = await _first(distinct[:MAX_BACKENDS], lambda endpoint: _ask(endpoint, spelt, timeout_s))
+    answer = await _first(distinct, lambda endpoint: _ask(endpoint, spelt, timeout_s))
     if isinstance(answer, Found):
         return answer
     if spelt is None or (spelt.service, spelt.method) == HEALTH_CHECK:
@@ -78,15 +78,21 @@ async def load_method(
 async def _first(
     endpoints: Sequence[Endpoint], ask: Callable[[Endpoint], Awaitable[Found | Obstacle]]
 ) -> Found | Obstacles:
-    """Ask in order, the next one as soon as the last failed or is slow; the first that has it wins."""
+    """Ask in order, the next one as soon as the last failed or is slow; the first that has it wins.
+
+    At most MAX_BACKENDS are asked, beside those that refuse the connection: stale keys must not hide a live backend.
+    """
     waiting = list(endpoints)
     running: dict[asyncio.Task[Found | Obstacle], Endpoint] = {}
     failed: dict[Endpoint, Obstacle] = {}
     try:
         while waiting or running:
-            if waiting:
+            tried = len(running) + sum(obstacle.kind is not Kind.REFUSED for obstacle in failed.values())
+            if waiting and tried < MAX_BACKENDS:
                 endpoint = waiting.pop(0)
                 running[asyncio.ensure_future(ask(endpoint))] = endpoint
+            elif not running:
+                break
             patience = STAGGER_S if waiting else None
             done, _ = await asyncio.wait(running, timeout=patience, return_when=asyncio.FIRST_COMPLETED)
             for task in done:
@@ -98,7 +104,7 @@ async def _first(
         for task in running:
             task.cancel()
         await asyncio.gather(*running, return_exceptions=True)
-    return {endpoint: failed[endpoint] for endpoint in endpoints}
+    return {endpoint: failed[endpoint] for endpoint in endpoints if endpoint in failed}
 
 
 async def _ask(endpoint: Endpoint, spelt: Wanted | None, timeout_s: float) -> Found | Obstacle:
@@ -164,7 +170,8 @@ def _nobody(obstacles: Obstacles, known: int, service: str) -> CannotCall:
     answered = Kind.UNIMPLEMENTED in kinds
     many = "answers gRPC server reflection" if answered else "can be asked for its methods"
     single = "does not answer gRPC server reflection" if answered else "cannot be asked for its methods"
-    reasons = "; ".join(f"{endpoint} {obstacle.text}" for endpoint, obstacle in obstacles.items())
+    told = [f"{endpoint} {obstacle.text}" for endpoint, obstacle in obstacles.items()]
+    reasons = "; ".join(told[:MAX_BACKENDS]) + (f"; and {len(told) - MAX_BACKENDS} more" if told[MAX_BACKENDS:] else "")
     tried = len(obstacles)
     which = f"the {tried} backends" if tried == known else f"the {tried} backends tried (of {known})"
     none = f"none of {which} of {_of(service)} {many}: {reasons}"

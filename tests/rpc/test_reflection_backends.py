@@ -103,9 +103,24 @@ async def test_every_backend_is_said_in_order_with_its_own_reason() -> None:
 
 
 async def test_of_many_backends_a_few_are_tried() -> None:
+    async with AsyncExitStack() as stack:
+        error = await refusal(*[await stack.enter_async_context(answering(b"")) for _ in range(7)])
+    assert str(error).startswith('none of the 5 backends tried (of 7) of "echo" can be asked for its methods: ')
+
+
+async def test_stale_keys_that_sort_first_do_not_hide_a_live_backend() -> None:
+    async with AsyncExitStack() as stack:
+        stale = [stack.enter_context(refused_port()) for _ in range(12)]
+        good = await stack.enter_async_context(serving(reflecting(ECHO, V1)))
+        found = await load_method([*stale, good], "Say", timeout_s=5)
+    assert found.backend == good
+
+
+async def test_where_all_refuse_five_are_named_and_the_rest_counted() -> None:
     with ExitStack() as stack:
         error = await refusal(*(stack.enter_context(refused_port()) for _ in range(7)))
-    assert str(error).startswith('none of the 5 backends tried (of 7) of "echo" can be asked for its methods: ')
+    assert str(error).startswith('none of the 7 backends of "echo" can be asked for its methods: ')
+    assert str(error).endswith("refused the connection; and 2 more")
 
 
 async def test_an_address_under_two_keys_is_asked_once() -> None:
