@@ -38,7 +38,7 @@ def event_lines(report: Report, rows: int, width: int, look: Look, skip: int = 0
     events = report.events
     end = max(len(events) - skip, 0)
     names = {row.key: row.address for row in report.backends}
-    return [_event(events[index], names, width, look) for index in range(max(end - max(rows, 0), 0), end)]
+    return [event_line(events[index], names, width, look) for index in range(max(end - max(rows, 0), 0), end)]
 
 
 def event_mark(level: str, look: Look) -> tuple[str, str]:
@@ -54,7 +54,8 @@ def event_words(event: Event, names: Mapping[str, str]) -> str:
     return f"{address} {event.text}" if address and address not in event.text else event.text
 
 
-def _event(event: Event, names: Mapping[str, str], width: int, look: Look) -> str:
+def event_line(event: Event, names: Mapping[str, str], width: int, look: Look) -> str:
+    """Return when, how bad, and what; cut to the width."""
     style = look.style
     role, mark = event_mark(event.level, look)
     when = f"{event.t_s:.1f}s" if event.t_s < 1000 else clock(event.t_s)

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from lbctl.stats.report import BackendRow, Report
+from lbctl.stats.report import BackendRow, ErrorGroup, Report
 from lbctl.view.bars import bar
 from lbctl.view.digest import Digest, digest
-from lbctl.view.event_panel import SERVER_FAULTS
+from lbctl.view.event_panel import SERVER_FAULTS, event_line
 from lbctl.view.latency_panel import buckets
 from lbctl.view.table import p_words
 from lbctl.view.text import cell_len, clock, count, duration, error_rate, percent, plural, points
@@ -16,6 +16,8 @@ from lbctl.view.theme import PLAIN, UNICODE, Glyphs, Look, Style
 _WIDTH = 80
 _BUCKETS = 12
 _ERRORS = 20
+_EVENTS = 12
+_START_S = 0.05  # what happened before is how the run began
 _QUANTILES = ((0.5, "p50"), (0.9, "p90"), (0.95, "p95"), (0.99, "p99"), (0.999, "p99.9"))
 
 
@@ -36,6 +38,7 @@ def summary(
         _distribution(report, look),
         _latency(report, look),
         _errors(report, look),
+        _events(report, look),
         _warnings(report, look),
     ]
     return "\n\n".join("\n".join(line.rstrip() for line in part) for part in parts if part) + "\n"
@@ -150,17 +153,18 @@ def _worst(report: Report, row: BackendRow, look: Look) -> str:
 
 
 def _rows(report: Report, look: Look) -> list[str]:
-    """Return the table: numbers right, SINCE only if somebody joined late or left."""
-    moved = any(row.left_s is not None or row.joined_s > 0.05 for row in report.backends)
+    """Return the table: numbers right, SINCE only if somebody joined late or left; closer together where it is wide."""
+    moved = any(row.left_s is not None or row.joined_s > _START_S for row in report.backends)
     head = ["ADDRESS", "WT", "EXP%", "ACT%", f"{look.glyphs.delta}pp", "PICKS", "ERR", "P50", "P99", "MAX"]
     table = [head + (["SINCE"] if moved else [])]
     table += [_cells(report, row, look, moved=moved) for row in report.backends]
     widths = [max(cell_len(line[index]) for line in table) for index in range(len(table[0]))]
+    gap = "  " if sum(widths) + 2 * len(widths) <= _WIDTH else " "
     lines = []
     for line in table:
         cells = [look.left(line[0], widths[0])]
         cells += [text.rjust(width) for text, width in zip(line[1:10], widths[1:10], strict=True)]
-        lines.append("  " + "  ".join(cells + line[10:]))
+        lines.append("  " + gap.join(cells + line[10:]))
     lines[0] = look.paint(look.style.muted, lines[0].rstrip())
     return lines
 
@@ -179,8 +183,10 @@ def _cells(report: Report, row: BackendRow, look: Look, *, moved: bool) -> list[
 
 
 def _since(row: BackendRow) -> str:
-    start = f"{row.joined_s:.1f}s" if row.joined_s > 0.05 else "start"
-    return f"{start} to {row.left_s:.1f}s" if row.left_s is not None else start
+    late = row.joined_s > _START_S
+    if row.left_s is not None:
+        return f"{row.joined_s:.1f}-{row.left_s:.1f}s" if late else f"to {row.left_s:.1f}s"
+    return f"{row.joined_s:.1f}s" if late else "start"
 
 
 def _tests(report: Report) -> list[str]:
@@ -215,20 +221,41 @@ def _errors(report: Report, look: Look) -> list[str]:
     groups = report.error_groups
     if not groups:
         return []
-    codes = max(len(group.code.name) for group in groups)
-    messages = [look.elide(look.show(group.message), 60) for group in groups[:_ERRORS]]
-    longest = max(cell_len(message) for message in messages)
+    shown = groups[:_ERRORS]
+    codes = max(len(group.code.name) for group in shown)
+    origins = max(len(group.origin.value) for group in shown)
+    messages = [look.elide(look.show(group.message), 60) for group in shown]
+    places = [_place(group, look) for group in shown]
+    longest, indent = max(map(cell_len, messages)), codes + origins + 11
+    beside = indent + longest + 2 + max(map(cell_len, places)) <= _WIDTH
     lines = [look.paint(look.style.bold, "Errors")]
-    for group, message in zip(groups, messages, strict=False):
+    for group, message, place in zip(shown, messages, places, strict=True):
         role = look.style.err if group.code in SERVER_FAULTS else look.style.warn
-        address = next(iter(group.backends), "")
-        where = f"{look.show(address)} {group.backends[address] * 100 // max(group.count, 1)}%" if address else ""
-        head = look.paint(role, f"{group.count:>6,} {group.code.name:<{codes}}")
-        lines.append(f"{head}  {group.origin.value:<9}  {look.left(message, longest)}  {where}")
+        head = look.paint(role, f"{group.count:>6,} {group.code.name:<{codes}}") + f"  {group.origin.value:<{origins}}"
+        lines.append(f"{head}  {look.left(message, longest)}  {place}" if beside else f"{head}  {message}")
+        if place and not beside:
+            lines.append(" " * indent + place)
     if len(groups) > _ERRORS:
         rest = groups[_ERRORS:]
         lines.append(f"{sum(group.count for group in rest):>6,} in {plural(len(rest), 'other kind')}")
     return lines
+
+
+def _place(group: ErrorGroup, look: Look) -> str:
+    """Return the backend with most of a kind's errors, and its part of them."""
+    address = next(iter(group.backends), "")
+    return f"{look.show(address)} {group.backends[address] * 100 // max(group.count, 1)}%" if address else ""
+
+
+def _events(report: Report, look: Look) -> list[str]:
+    """Return what explains the figures above: everything that happened after the start, the first dozen in full."""
+    events = [event for event in report.events if event.t_s > _START_S or event.level in ("bad", "change")]
+    if not events:
+        return []
+    names = {row.key: row.address for row in report.backends}
+    lines = [event_line(event, names, _WIDTH, look) for event in events[:_EVENTS]]
+    more = [f"  {len(events) - _EVENTS:,} more, all in the JSON document"] if len(events) > _EVENTS else []
+    return [look.paint(look.style.bold, "Events"), *lines, *more]
 
 
 def _warnings(report: Report, look: Look) -> list[str]:

@@ -1,0 +1,53 @@
+from __future__ import annotations
+
+from dataclasses import replace
+
+from lbctl.model import Code, Event, Origin
+from lbctl.stats.report import ErrorGroup
+from lbctl.view.summary import summary
+from lbctl.view.text import cell_len
+from tests.view.sample import EVENTS, left_and_joined, sample
+
+GROUPS = (
+    ErrorGroup(Code.UNAVAILABLE, Origin.TRANSPORT, "connection reset by peer, once more", 40, {"127.0.0.1:33127": 30}),
+    ErrorGroup(Code.DEADLINE_EXCEEDED, Origin.CLIENT, "timeout", 2, {"127.0.0.1:33128": 1}),
+)
+
+
+def section(text: str, title: str) -> list[str]:
+    """The lines of one part of the summary."""
+    lines = next(part for part in text.split("\n\n") if part.startswith(title)).rstrip("\n").split("\n")
+    return lines[1:]
+
+
+def test_an_error_that_is_too_wide_for_one_line_has_its_backend_below() -> None:
+    text = summary(sample(3, error_groups=GROUPS))
+    assert section(text, "Errors") == [
+        "    40 UNAVAILABLE        transport  connection reset by peer, once more",
+        "                                     127.0.0.1:33127 75%",
+        "     2 DEADLINE_EXCEEDED  client     timeout",
+        "                                     127.0.0.1:33128 50%",
+    ]
+
+
+def test_no_line_is_wider_than_80_cells_when_backends_came_and_went() -> None:
+    text = summary(left_and_joined())
+    assert max(cell_len(line) for line in text.splitlines()) <= 80
+    busy = left_and_joined()
+    rows = tuple(replace(row, picks=row.picks * 1000, errors=row.errors * 1000) for row in busy.backends)
+    text = summary(replace(busy, backends=rows))
+    assert max(cell_len(line) for line in text.splitlines()) <= 80
+
+
+def test_what_happened_during_the_run_is_told_and_how_it_began_is_not() -> None:
+    resolved = Event(0.0, "joined", None, "resolved /services/echo/: 3 backends of echo")
+    drained = Event(4.2, "drain", "10.0.0.11:50051", "drained in this client", "change")
+    text = summary(sample(3, events=(resolved, drained)))
+    assert section(text, "Events") == ["     4.2s ! 10.0.0.11:50051 drained in this client"]
+    assert "Events" not in summary(sample(3, events=(resolved,)))
+
+
+def test_more_than_a_dozen_events_are_counted() -> None:
+    lines = section(summary(sample(3, events=EVENTS[1:] * 3)), "Events")
+    assert len(lines) == 13
+    assert lines[-1] == "  3 more, all in the JSON document"
