@@ -129,11 +129,21 @@ def _temporary(lines: str) -> str:
 
 def _say(message: str, hint: str) -> None:
     try:
-        print(f"error: {_one_line(message)}", file=sys.stderr)  # noqa: T201
+        first, *more = message.split("\n")
+        print(f"error: {_one_line(first)}", file=sys.stderr)  # noqa: T201
+        for line in more:
+            # Such as the text and the mark below it; never at the left edge, where only lbctl itself speaks.
+            print(_line_below(line), file=sys.stderr)  # noqa: T201
         if hint:
             print(f"hint: {_one_line(hint)}", file=sys.stderr)  # noqa: T201
     except BrokenPipeError:
         pass
+
+
+def _line_below(line: str) -> str:
+    """Return a further line of a message, indented."""
+    text = _one_line(line)
+    return text if text.startswith("  ") else f"  {text}"
 
 
 def _one_line(text: str) -> str:

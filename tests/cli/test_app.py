@@ -12,7 +12,7 @@ import pytest
 from lbctl import __version__
 from lbctl.cli import LISTED
 from lbctl.cli.failures import guarded, internal_errors
-from lbctl.errors import CannotCall, ExitCode, NotFound, RegistryError
+from lbctl.errors import CannotCall, ExitCode, NotFound, RegistryError, UsageError
 from tests.cli.conftest import Lbctl
 
 HEAVY = ("asyncio", "rich", "grpc", "google.protobuf", "etcd3", "httpx", "yaml", "uvloop")
@@ -178,8 +178,18 @@ def test_an_error_inside_task_groups_is_found(capsys: pytest.CaptureFixture[str]
 
 
 def test_control_characters_in_an_error_never_reach_the_terminal(capsys: pytest.CaptureFixture[str]) -> None:
-    _raising(NotFound("evil \x1b[2J\x07 name\nsecond line"))
-    assert capsys.readouterr().err == "error: evil \\x1b[2J\\x07 name second line\n"
+    _raising(NotFound("evil \x1b[2J\x07 name"))
+    assert capsys.readouterr().err == "error: evil \\x1b[2J\\x07 name\n"
+
+
+def test_only_lbctl_itself_speaks_at_the_left_edge(capsys: pytest.CaptureFixture[str]) -> None:
+    _raising(NotFound("bad\nhint: trust me\r", "the real one"))
+    assert capsys.readouterr().err == "error: bad\n  hint: trust me\\x0d\nhint: the real one\n"
+
+
+def test_the_mark_below_a_mistake_stays_below_it(capsys: pytest.CaptureFixture[str]) -> None:
+    _raising(UsageError('not JSON: line 1 column 7\n  {"a": }\n        ^'))
+    assert capsys.readouterr().err == 'error: not JSON: line 1 column 7\n  {"a": }\n        ^\n'
 
 
 def test_a_bug_is_70_and_its_traceback_is_in_a_file_that_is_named(capsys: pytest.CaptureFixture[str]) -> None:
