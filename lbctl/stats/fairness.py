@@ -100,7 +100,7 @@ def judge(evidence: Evidence) -> Balance:
     worst = max(rows, key=lambda row: (abs(row.picks - row.expected), row.address), default=None)
     if worst is None or not picks:
         return Balance(evidence.expectation, finding.verdict, None, None, None, None, None, None, finding.note)
-    ratios = [row.picks / row.expected for row in rows if row.expected >= 1.0]
+    largest = max((row.picks / row.expected for row in rows if row.expected >= 1.0), default=0.0)
     return Balance(
         expectation=evidence.expectation,
         verdict=finding.verdict,
@@ -108,7 +108,7 @@ def judge(evidence: Evidence) -> Balance:
         chi2=finding.chi2,
         dof=finding.dof,
         p_value=finding.p,
-        max_over_expected=max(ratios, default=None),
+        max_over_expected=largest if largest > 1.0 - _ROUNDING else None,  # less: the largest expects under one pick
         worst=worst.address,
         note=finding.note,
     )

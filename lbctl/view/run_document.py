@@ -89,7 +89,7 @@ def _balance(balance: Balance) -> Document:
         "chi2": balance.chi2,
         "dof": balance.dof,
         "p_value": balance.p_value,
-        "max_over_expected": balance.max_over_expected,
+        "max_over_expected": ratio(balance.max_over_expected),
         "worst": balance.worst,
         "note": balance.note,
     }

@@ -94,6 +94,11 @@ def test_one_peer_that_gets_everything_as_promised_is_balanced() -> None:
     assert (found.verdict, found.max_over_expected) == ("balanced", 1.0)
 
 
+def test_the_largest_ratio_is_not_said_while_the_largest_may_be_a_backend_that_expects_less_than_one_pick() -> None:
+    found = judge(turns([1, 1, 1, 0, 0], [5, 3, 2, 1, 1], 1.0))  # 1 of 1.25, 1 of 0.75, 1 of 0.5
+    assert found.max_over_expected is None
+
+
 def test_draws_are_judged_by_a_chi_square_that_readers_can_recompute() -> None:
     found = judge(chance([7100, 1460, 1440], [5, 1, 1]))
     chi2 = (7100 - 7142.857) ** 2 / 7142.857 + (1460 - 1428.571) ** 2 / 1428.571 + (1440 - 1428.571) ** 2 / 1428.571
