@@ -64,6 +64,16 @@ class Digests:
         self._every_s = every_s
         self._kept: dict[int, tuple[Histogram, float, Digest]] = {}  # when it falls due again
 
+    def latest(self, histogram: Histogram) -> Digest | None:
+        """Return the digest of the histogram as it is at this moment: for the one that must add up with the totals."""
+        kept = self._kept.get(id(histogram))
+        if kept is not None and kept[0] is histogram and histogram.total == kept[2].total:
+            return kept[2]
+        fresh = digest(histogram)
+        if fresh is not None:
+            self._kept[id(histogram)] = (histogram, 0.0, fresh)
+        return fresh
+
     def of(self, histogram: Histogram, now_s: float) -> Digest | None:
         """Return the digest as of ``now_s`` on the run's clock."""
         kept = self._kept.get(id(histogram))

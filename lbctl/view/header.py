@@ -12,13 +12,18 @@ from lbctl.view.ui import Ui
 
 
 def header(report: Report, ui: Ui, width: int, look: Look) -> list[str]:
-    """Three lines from 100 columns on, four below."""
+    """Three lines from 100 columns on, four below; the first two are those of ``ticking``."""
     totals = _totals(report, ui, width, look)
     percentiles = _percentiles(report, ui, width)
-    lines = [_title(report, width, look), _progress(report, width, look)]
+    lines = ticking(report, width, look)
     if width >= SHORT_HEADER_WIDTH:
         return [*lines, spread(totals, percentiles, width)]
     return [*lines, totals.text, " " + percentiles.text]
+
+
+def ticking(report: Report, width: int, look: Look) -> list[str]:
+    """Return what moves by itself: the clock, and how far the run is."""
+    return [_title(report, width, look), _progress(report, width, look)]
 
 
 def warning(report: Report, width: int, look: Look) -> str:
@@ -139,7 +144,7 @@ def _error_role(report: Report, look: Look) -> str:
 
 
 def _percentiles(report: Report, ui: Ui, width: int) -> Span:
-    digest = ui.digests.of(report.latency, report.elapsed_s)
+    digest = ui.digests.latest(report.latency)
     values = (digest.p50, digest.p90, digest.p99, digest.max_us) if digest else (None,) * 4
     names = ("p50", "p90", "p99", "max")
     words = [f"{name} {duration(value)}" for name, value in zip(names, values, strict=True)]

@@ -19,6 +19,7 @@ from lbctl.view.terminal import Terminal, Watchdog
 
 _COST_FACTOR = 40  # drawing may take a fortieth of the time
 _FASTEST_S = 1 / 30  # between two frames, however many keys come
+_SETTLE_S = 0.5  # Ctrl-Z waits that long for what is under way
 _LOG_LINES = 20  # of captured standard error are repeated afterwards
 
 
@@ -36,6 +37,10 @@ class View(Protocol):
 
     def suspend(self) -> None:
         """Hear that the person is about to leave (Ctrl-Z): nothing should go on unseen."""
+        ...
+
+    def settled(self) -> bool:
+        """Whether nothing is under way whose time would include the time away."""
         ...
 
     def resume(self) -> None:
@@ -58,6 +63,7 @@ class Session:
         self._logs: list[str] = []
         self._signals: list[signal.Signals] = []
         self._drawing: asyncio.Task[None] | None = None
+        self._stopping: asyncio.Task[None] | None = None
         self._failure = ""
         self._size = terminal.size()
 
@@ -76,9 +82,10 @@ class Session:
         loop = asyncio.get_running_loop()
         for number in self._signals:
             loop.remove_signal_handler(number)
-        if self._drawing is not None:
-            self._drawing.cancel()
-            await asyncio.gather(self._drawing, return_exceptions=True)
+        tasks = [task for task in (self._drawing, self._stopping) if task is not None]
+        for task in tasks:
+            task.cancel()
+        await asyncio.gather(*tasks, return_exceptions=True)
         last = self._last_frame() if self._view.keep_frame and self._terminal.entered else []
         self._give()
         for line in [*last, *self._logs[:_LOG_LINES]]:
@@ -164,9 +171,20 @@ class Session:
         self._view.suspend()
         if self._terminal.entered:
             self._give()
+        if self._stopping is None or self._stopping.done():
+            self._stopping = asyncio.create_task(self._stop_once_settled())
+
+    async def _stop_once_settled(self) -> None:
+        """Stop the process, calls in flight first: a call that sleeps with it would come out minutes long."""
+        with contextlib.suppress(TimeoutError):
+            async with asyncio.timeout(_SETTLE_S):
+                while not self._view.settled():
+                    await asyncio.sleep(0.005)
         os.kill(os.getpid(), signal.SIGSTOP)
 
     def _on_continue(self) -> None:
+        if self._stopping is not None:
+            self._stopping.cancel()
         if self._failure or not self._terminal.foreground():
             return
         self._take()

@@ -9,11 +9,12 @@ from lbctl.load.controls import Controls
 from lbctl.stats.report import Report
 from lbctl.view.caps import Caps
 from lbctl.view.hammer_frame import body, build, foot, head, planned, tiny
+from lbctl.view.header import ticking
 from lbctl.view.live import live
 from lbctl.view.theme import Look
 from lbctl.view.ui import SORTS, Ui
 
-_BODY_S = 0.24  # the table is renewed four times a second: faster is unreadable
+_FIGURES_S = 0.24  # figures are renewed four times a second: faster is unreadable
 
 
 class HammerView:
@@ -24,9 +25,9 @@ class HammerView:
         self._controls = controls
         self._look = look
         self.ui = Ui(can_type=can_type)
-        self._body: list[str] = []
-        self._body_for: tuple[int, int, int] | None = None  # width, height, lines
-        self._body_at = 0.0
+        self._lines: list[str] = []
+        self._lines_for: tuple[int, int, int] | None = None  # width, height, lines of the body
+        self._lines_at = 0.0
         self._keys: dict[str, Callable[[], None]] = {
             "q": self._quit,
             "Q": self._quit_keeping,
@@ -52,16 +53,17 @@ class HammerView:
         return self.ui.keep_frame
 
     def draw(self, now_s: float, width: int, height: int) -> list[str]:
-        """Return a frame: totals are always fresh, the table is at most a quarter of a second old."""
+        """Return a frame: the clock is always fresh, all figures are of one moment at most a quarter of a second ago."""
         report, ui, look = self._report(), self.ui, self._look
         ui.series.sample(report)
         if tiny(width, height):
             return build(report, ui, width, height, *look)
-        top = head(report, ui, width, height, look)
         key = (width, height, planned(report, ui, width, height).body)
-        if self._body_for != key or now_s - self._body_at >= _BODY_S:
-            self._body, self._body_for, self._body_at = body(report, ui, width, height, look), key, now_s
-        return [*top, *self._body, foot(report, ui, width, look)]
+        if self._lines_for != key or now_s - self._lines_at >= _FIGURES_S or report.end_reason is not None:
+            self._lines = head(report, ui, width, height, look) + body(report, ui, width, height, look)
+            self._lines_for, self._lines_at = key, now_s
+        fresh = 1 if report.load.requests else 2  # the progress of a number of calls is a figure
+        return [*ticking(report, width, look)[:fresh], *self._lines[fresh:], foot(report, ui, width, look)]
 
     def press(self, key: str, width: int, height: int) -> None:
         """Act on a key; unknown ones do nothing."""
@@ -72,16 +74,20 @@ class HammerView:
             self._toggle_histogram(width, height)
         else:
             self._move(key, width, height)
-        self._body_for = None
+        self._lines_for = None
 
     def suspend(self) -> None:
         """Pause the load: it stays paused until the person says so."""
         self._controls.pause()
 
+    def settled(self) -> bool:
+        """Whether no call is in flight."""
+        return not self._report().in_flight
+
     def resume(self) -> None:
         """Leave the time away out of the rates."""
         self.ui.series.skip(self._report())
-        self._body_for = None
+        self._lines_for = None
 
     def log(self, text: str) -> None:
         """Pass on what was written to standard error."""

@@ -51,6 +51,10 @@ class WatchView:
     def suspend(self) -> None:
         """Nothing to hold: a watch sends no load."""
 
+    def settled(self) -> bool:
+        """Nothing of a watch is distorted by time away."""
+        return True
+
     def resume(self) -> None:
         """Nothing to catch up with: every frame is drawn from the report."""
 

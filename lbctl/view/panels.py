@@ -28,7 +28,7 @@ def _one_histogram(report: Report, ui: Ui, lines: int, chosen: BackendRow | None
     focused = chosen if ui.focus else None
     histogram = focused.latency if focused else report.latency
     name = look.show(focused.address) if focused else "all"
-    found = ui.digests.of(histogram, report.elapsed_s)
+    found = ui.digests.latest(histogram)
     body = histogram_lines(found, lines - 1, width, look)
     return [rule(f"LATENCY {name}", width, look), *body]
 
@@ -44,8 +44,8 @@ def _left_half(report: Report, ui: Ui, lines: int, chosen: BackendRow | None, wi
     result: list[str] = []
     if ui.histogram is not False:
         rows = min(lines - 1, 10)
-        all_calls = ui.digests.of(report.latency, report.elapsed_s)
-        one = ui.digests.of(chosen.latency, report.elapsed_s) if chosen else None
+        all_calls = ui.digests.latest(report.latency)
+        one = ui.digests.latest(chosen.latency) if chosen else None
         if ui.focus and chosen:
             result.append(rule(f"LATENCY {look.show(chosen.address)}", width, look))
             result += histogram_lines(one, rows, width, look)
