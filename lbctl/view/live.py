@@ -20,6 +20,7 @@ from lbctl.view.terminal import Terminal, Watchdog
 _COST_FACTOR = 40  # drawing may take a fortieth of the time
 _FASTEST_S = 1 / 30  # between two frames, however many keys come
 _SETTLE_S = 0.5  # Ctrl-Z waits that long for what is under way
+_SETTLE_LOOKS = 100
 _LOG_LINES = 20  # of captured standard error are repeated afterwards
 
 
@@ -176,10 +177,10 @@ class Session:
 
     async def _stop_once_settled(self) -> None:
         """Stop the process, calls in flight first: a call that sleeps with it would come out minutes long."""
-        with contextlib.suppress(TimeoutError):
-            async with asyncio.timeout(_SETTLE_S):
-                while not self._view.settled():
-                    await asyncio.sleep(0.005)
+        for _ in range(_SETTLE_LOOKS):
+            if self._view.settled():
+                break
+            await asyncio.sleep(_SETTLE_S / _SETTLE_LOOKS)
         os.kill(os.getpid(), signal.SIGSTOP)
 
     def _on_continue(self) -> None:

@@ -53,7 +53,7 @@ class HammerView:
         return self.ui.keep_frame
 
     def draw(self, now_s: float, width: int, height: int) -> list[str]:
-        """Return a frame: the clock is always fresh, all figures are of one moment at most a quarter of a second ago."""
+        """Return a frame: the clock is always fresh, all figures are of one moment, 0.25 s ago at most."""
         report, ui, look = self._report(), self.ui, self._look
         ui.series.sample(report)
         if tiny(width, height):

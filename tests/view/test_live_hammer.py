@@ -39,7 +39,7 @@ def growing(**load: object) -> tuple[Growing, HammerView]:
 def numbers(lines: list[str]) -> dict[str, int]:
     """What the parts of a frame say about finished calls."""
     text = "\n".join(lines)
-    table = [line for line in lines if "10.0.0." in line and "●" in line or "◐" in line or "▸" in line]
+    table = [line for line in lines if re.match(r"[▸ ] [●◐] 10\.", line)]
     start = next(index for index, line in enumerate(lines) if "LATENCY all" in line)
     bars = [line.split()[-2] for line in lines[start + 1 : start + 7] if line.rstrip().endswith("%")]
     found = {
