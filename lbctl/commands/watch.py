@@ -135,9 +135,10 @@ class ServiceWatch:
             return
         if update.notice.kind == "lost":
             yield self._book.lost(update.notice.text, self._now())
+        elif update.notice.kind == "resync":
+            yield self._book.reread(update.notice.text, update.revision, self._now())
         else:
-            how = f": {update.notice.text}" if update.notice.kind == "resync" else ""
-            yield self._book.resumed(update.revision, self._now(), how)
+            yield self._book.resumed(update.revision, self._now())
 
     async def _learn_leases(self, leases: set[int]) -> None:
         """Ask about leases that matter for what is told next, but let nobody wait for the answers."""

@@ -110,12 +110,17 @@ class Book:
         self._lost_s = t_s if self._lost_s is None else self._lost_s
         return self._tell(Event(t_s, "resync", None, f"registry lost: {reason}", "bad"))
 
-    def resumed(self, revision: int, t_s: float, how: str = "") -> Told:
+    def reread(self, how: str, revision: int, t_s: float) -> Told:
+        """Note that changes were missed and everything was read again, perhaps of another store with lower revisions."""
+        self.revision = revision
+        return self._tell(Event(t_s, "resync", None, how, "change"))
+
+    def resumed(self, revision: int, t_s: float) -> Told:
         """Mark the registry as found again."""
         away = "" if self._lost_s is None else f" after {t_s - self._lost_s:.1f}s"
         self._lost_s = None
         self.revision = max(self.revision, revision)
-        return self._tell(Event(t_s, "resync", None, f"synced again at rev {self.revision}{away}{how}", "good"))
+        return self._tell(Event(t_s, "resync", None, f"synced again at rev {self.revision}{away}", "good"))
 
     def checked(self, identity: Identity, health: Health, t_s: float) -> Told | None:
         """Take a health check's answer; returns what to tell where it changed, or was bad from the start."""

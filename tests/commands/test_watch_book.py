@@ -127,6 +127,20 @@ def test_a_lost_registry_is_told_and_counted_until_it_is_back() -> None:
     assert (book.report(9.0).stale_s, book.report(9.0).revision) == (None, 15)
 
 
+def test_a_store_that_was_replaced_starts_again_at_its_own_revision() -> None:
+    book = begun(instance(1))
+    book.lost("connection closed", 5.0)
+    told = [book.reread("read again at revision 1: etcd's store was replaced", 1, 8.0)]
+    told += book.take(service(), 1, (), 8.0)
+    told += [book.resumed(1, 8.0)]
+    assert lines(told) == [
+        "resync - read again at revision 1: etcd's store was replaced",
+        "left 127.0.0.1:1 key deleted (rev 1)",
+        "resync - synced again at rev 1 after 3.0s",
+    ]
+    assert [each.revision for each in told] == [1, 1, 1]
+
+
 def test_health_is_told_when_it_is_bad_and_when_it_changes() -> None:
     book = begun(instance(1))
     identity = instance(1).identity
