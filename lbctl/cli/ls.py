@@ -43,7 +43,7 @@ def _sort(text: str) -> str:
 
 @with_settings(outputs=FORMATS, layouts=True, headers=True)
 def ls(
-    service: Annotated[str | None, typer.Argument(metavar="[SERVICE]", show_default=False)] = None,
+    service: Annotated[str | None, typer.Argument(metavar="SERVICE", show_default=False)] = None,
     label: Annotated[
         list[Any] | None,
         typer.Option(

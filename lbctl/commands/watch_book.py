@@ -111,7 +111,7 @@ class Book:
         return self._tell(Event(t_s, "resync", None, f"registry lost: {reason}", "bad"))
 
     def reread(self, how: str, revision: int, t_s: float) -> Told:
-        """Note that changes were missed and everything was read again, perhaps of another store with lower revisions."""
+        """Note that all was read again as changes were missed, perhaps of another store with lower revisions."""
         self.revision = revision
         return self._tell(Event(t_s, "resync", None, how, "change"))
 
