@@ -6,7 +6,7 @@ import asyncio
 from collections import Counter
 from random import Random
 from types import TracebackType
-from typing import NamedTuple, Self
+from typing import Final, NamedTuple, Self
 
 from lbctl.clock import Clock, SystemClock
 from lbctl.model import Code, Endpoint, Origin, Reply
@@ -15,6 +15,8 @@ from lbctl.rpc.subchannel import Connectivity, Subchannel
 from lbctl.wire.request import Headers, Request
 from lbctl.wire.session import Session
 from lbctl.wire.state import DEADLINE, Call
+
+_CLOSED: Final = Reply(Code.UNAVAILABLE, Origin.CLIENT, "connection closed")
 
 
 class Result(NamedTuple):
@@ -77,6 +79,9 @@ class Caller:
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
         await self._subchannel.aclose()
+        waiting, self._waiting = self._waiting, []
+        for call in waiting:
+            call.end(_CLOSED)
 
     @property
     def counters(self) -> Counter[str]:
@@ -94,6 +99,10 @@ class Caller:
         try:
             self._send(call)
             return await call.future
+        except asyncio.CancelledError:
+            call.deadline_ns = 0  # nobody waits for it any more: it is ended like one that is too late
+            self._expire(call)
+            raise
         finally:
             timer.cancel()
 
@@ -102,6 +111,8 @@ class Caller:
             call.end(DEADLINE)
         elif self._subchannel.state is Connectivity.TRANSIENT_FAILURE:
             call.end(self._unreachable())
+        elif self._subchannel.state is Connectivity.SHUTDOWN:
+            call.end(_CLOSED)
         elif self._subchannel.state is not Connectivity.READY:
             self._waiting.append(call)
         else:

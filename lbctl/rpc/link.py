@@ -61,7 +61,6 @@ class Link(asyncio.Protocol):
         self._now = clock.now_ns
         self._transport: asyncio.Transport | None = None
         self._ours = False  # we closed it
-        session.on_output = partial(flusher.dirty.append, self)
         session.started = flusher.started
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
@@ -72,6 +71,7 @@ class Link(asyncio.Protocol):
             raw.setsockopt(socket.SOL_SOCKET, socket.SO_KEEPALIVE, 1)
         transport.set_write_buffer_limits(_HIGH_WATER, _LOW_WATER)
         self._transport = transport
+        self.session.on_output = partial(self._flusher.dirty.append, self)
         self.is_open = True
         self.flush()
 

@@ -137,12 +137,12 @@ class Subchannel:
         if self._connecting is not None:
             self._connecting.cancel()
         self._return_parked()
+        now = self._clock.now_ns()
         for link in list(self._links):
             if link.session.ready:
-                self._drain(link)
+                self._settle(link, now)
             else:
                 link.abort()
-        self._flusher.flush()
 
     def settle(self) -> None:
         """Hand over what enqueueing decided at once, and write what it queued."""
@@ -211,7 +211,8 @@ class Subchannel:
         self.connect()
 
     def _drain(self, link: Link) -> None:
-        """Send nothing new on a connection, and close it once its calls have ended."""
+        """Send nothing new on a connection, give back what waits for it, close it once its calls have ended."""
+        link.session.release_waiting()
         if link is self._current:
             self._unseat()
             self._replace(link)
@@ -294,7 +295,7 @@ class Subchannel:
             return f"{stage} within {self._connect_timeout_s:g}s"
         if link.session.draining:
             link.close()
-            return link.session.closed or link.session.goaway_reason
+            return link.session.goaway_reason or link.session.closed
         self._adopt(link)
         return ""
 
