@@ -34,6 +34,15 @@ async def turns(count: int = 12) -> None:
         await asyncio.sleep(0)
 
 
+async def until(what: Callable[[], object], bound_s: float = 3.0) -> None:
+    """Wait for something that real time or a real network will bring."""
+    async with asyncio.timeout(bound_s):
+        while True:
+            if what():
+                return
+            await asyncio.sleep(0.001)
+
+
 class FakeClock:
     """A clock that stands still until it is told to go on."""
 
@@ -86,7 +95,7 @@ class MemoryTransport(asyncio.Transport):
         self.writes = 0
         self.over = False  # connection_lost is on its way, or was called
         self._closing = False
-        self._protocol = protocol
+        self._protocol: asyncio.Protocol | None = protocol
         self._take = take
         self._kept = b""
         self._high = 1 << 16
@@ -101,6 +110,7 @@ class MemoryTransport(asyncio.Transport):
             self._kept += data
             if len(self._kept) > self._high and not self._paused:
                 self._paused = True
+                assert self._protocol is not None
                 self._protocol.pause_writing()
 
     def read_on(self) -> None:
@@ -108,9 +118,14 @@ class MemoryTransport(asyncio.Transport):
         self.stalled, self._kept = False, b""
         if self._closing:
             self.end(None)
-        elif self._paused:
+        elif self._paused and self._protocol is not None:
             self._paused = False
             self._protocol.resume_writing()
+
+    def deliver(self, data: bytes) -> None:
+        """The peer wrote something."""
+        if self._protocol is not None and not self._closing:
+            self._protocol.data_received(data)
 
     def close(self) -> None:
         self._closing = True
@@ -126,7 +141,12 @@ class MemoryTransport(asyncio.Transport):
         self._closing = True
         if not self.over:
             self.over = True
-            asyncio.get_running_loop().call_soon(self._protocol.connection_lost, error)
+            asyncio.get_running_loop().call_soon(self._lose, error)
+
+    def _lose(self, error: Exception | None) -> None:
+        protocol, self._protocol = self._protocol, None  # as asyncio's own transports do
+        assert protocol is not None
+        protocol.connection_lost(error)
 
     def is_closing(self) -> bool:
         return self._closing
@@ -151,7 +171,6 @@ class ServerEnd:
         self.heads = 0  # requests whose headers were written
         self.timeouts: list[bytes | None] = []  # the grpc-timeout of each
         self.farewell: int | None = None  # the client's GOAWAY code
-        self.protocol = protocol
         self._unread = b""
         self._begun = False
         self._processed = 0
@@ -173,7 +192,7 @@ class ServerEnd:
             return
         for frame in h2.split(whole)[0]:
             self.ledger.sent(frame)
-        self.protocol.data_received(whole)
+        self.transport.deliver(whole)
 
     def answer(self, count: int = 1, how: ReplyBytes = h2.reply) -> int:
         """Answer the oldest requests in one write; how many those were."""
@@ -224,6 +243,7 @@ class MemoryHost:
         self.greeting = b""  # said instead of SETTINGS
         self.dialled = 0
         self.ends: list[ServerEnd] = []
+        self._hanging: list[asyncio.Future[None]] = []
 
     @property
     def end(self) -> ServerEnd:
@@ -239,17 +259,26 @@ class MemoryHost:
         if self.mode == "refuse":
             raise ConnectionRefusedError(111, "Connect call failed ('127.0.0.1', 1)")
         if self.mode == "hang":
-            await asyncio.get_running_loop().create_future()
+            hanging = asyncio.get_running_loop().create_future()
+            self._hanging.append(hanging)
+            await hanging
         end = ServerEnd(protocol)
         self.ends.append(end)
         protocol.connection_made(end.transport)
         asyncio.get_running_loop().call_soon(self._greet, end)
 
+    def give_up(self) -> None:
+        """The kernel ends the attempts that hang."""
+        hanging, self._hanging = self._hanging, []
+        for attempt in hanging:
+            if not attempt.done():
+                attempt.set_exception(TimeoutError(110, "Connect call failed ('127.0.0.1', 1)"))
+
     def _greet(self, end: ServerEnd) -> None:
         if not end.is_open:
             return
         if self.greeting:
-            end.protocol.data_received(self.greeting)
+            end.transport.deliver(self.greeting)
         elif self.settings is not None:
             end.say(h2.settings(self.settings))
 

@@ -108,7 +108,8 @@ class Rig:
         for _ in range(200):
             for host in self.network.hosts.values():
                 host.mode, host.settings, host.greeting = "accept", {}, b""
-                for end in host.open:
+                host.give_up()
+                for end in host.ends:
                     end.transport.read_on()
                     end.say(h2.settings({h2.MAX_CONCURRENT_STREAMS: 1000}))
                     end.answer(1000)

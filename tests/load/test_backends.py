@@ -45,6 +45,27 @@ async def test_a_backend_that_leaves_gets_no_new_calls_finishes_its_old_ones_and
     await rig.aclose()
 
 
+async def test_calls_that_wait_for_a_slot_of_a_backend_that_leaves_are_sent_elsewhere_at_once() -> None:
+    rig = Rig(plan(concurrency=6), "round_robin")
+    rig.host(1).settings = {h2.MAX_CONCURRENT_STREAMS: 1}
+    await rig.begin(1, 2)
+    assert (rig.end(1).heads, rig.end(2).heads) == (1, 3)
+    await rig.apply(instance(2))
+    assert (rig.end(1).heads, rig.end(2).heads, rig.engine.given_back) == (1, 5, 2)
+    await rig.aclose()
+
+
+async def test_a_backend_that_leaves_and_does_not_read_holds_no_call_back() -> None:
+    rig = Rig(plan(concurrency=2), "round_robin")
+    rig.host(1).settings = {h2.MAX_CONCURRENT_STREAMS: 0}
+    await rig.begin(1, 2)
+    rig.end(1).transport.stalled = True
+    await rig.apply(instance(2))
+    assert rig.end(2).heads == 2
+    rig.end(1).transport.read_on()
+    await rig.aclose()
+
+
 async def test_an_idle_backend_that_leaves_is_disconnected_at_once() -> None:
     rig = Rig(plan(concurrency=1), "pick_first")
     await rig.begin(1, 2)

@@ -1,0 +1,184 @@
+"""Single awaited calls: a failed call is a reply, and every call ends."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+
+import pytest
+
+from lbctl.model import Code, Endpoint, Origin
+from lbctl.rpc.caller import Caller, Result
+from tests.fakes import FakeClock, quiet_loop, turns, until
+from tests.scripted import Behaviour, Connection, ScriptedServer, answering
+from tests.wire import frames as h2
+from tests.wire.frames import reply
+
+__all__ = ["quiet_loop"]
+
+
+@asynccontextmanager
+async def calling(behave: Behaviour, **how: object) -> AsyncIterator[tuple[ScriptedServer, Caller]]:
+    """A scripted server and a caller of it."""
+    server = ScriptedServer(behave, **how)  # type: ignore[arg-type]
+    async with asyncio.timeout(6), server, Caller(server.endpoint, connect_timeout_s=1.0) as caller:
+        yield server, caller
+
+
+async def call(caller: Caller, *, timeout_s: float = 2.0) -> Result:
+    return await caller.unary("/pkg.Svc/Method", b"ask", timeout_s=timeout_s)
+
+
+async def silent(peer: Connection) -> None:
+    await peer.gone()
+
+
+async def test_a_call_returns_the_message_and_one_attempt() -> None:
+    async with calling(answering(reply)) as (server, caller):
+        result = await call(caller)
+        assert (result.reply.code, result.reply.message, result.attempts) == (Code.OK, b"reply", 1)
+        assert caller.counters["connections"] == 1
+    assert server.connections[0].requests[1].message == b"ask"
+
+
+async def test_what_is_called_is_named_by_the_address_unless_told_otherwise() -> None:
+    async with calling(answering(reply)) as (server, caller):
+        await call(caller)
+        await caller.unary("/pkg.Svc/Method", b"", timeout_s=2.0, authority="echo", metadata=((b"x-a", b"1"),))
+    first, second = server.connections[0].requests.values()
+    assert first.header(b":authority") == str(server.endpoint).encode()
+    assert (second.header(b":authority"), second.header(b"x-a")) == (b"echo", b"1")
+
+
+async def test_calls_wait_for_a_connection_that_is_being_made() -> None:
+    ready = asyncio.Event()
+
+    async def behave(peer: Connection) -> None:
+        await asyncio.wait_for(ready.wait(), 2)
+        peer.send(h2.settings(), h2.settings_ack())
+        await answering(reply)(peer)
+
+    async with calling(behave, handshake=False) as (_, caller):
+        waiting = [asyncio.create_task(call(caller)) for _ in range(3)]
+        await turns()
+        ready.set()
+        assert [(await task).reply.code for task in waiting] == [Code.OK] * 3
+
+
+async def test_a_call_fails_at_once_when_connecting_failed() -> None:
+    async with ScriptedServer(silent) as gone:
+        nobody = gone.endpoint
+    async with Caller(nobody) as caller:
+        for _ in range(2):
+            result = await call(caller, timeout_s=60.0)
+            assert (result.reply.code, result.reply.origin) == (Code.UNAVAILABLE, Origin.TRANSPORT)
+            assert result.reply.reason == "connection refused"
+
+
+async def test_a_name_that_does_not_resolve_says_so() -> None:
+    async with Caller(Endpoint("nowhere.invalid", 1)) as caller:
+        result = await call(caller)
+        assert result.reply.code is Code.UNAVAILABLE
+        assert any(word in result.reply.reason for word in ("not known", "no address", "name resolution"))
+
+
+async def test_a_call_that_waits_for_the_connection_ends_at_its_deadline() -> None:
+    async with calling(silent, handshake=False) as (_, caller):
+        result = await call(caller, timeout_s=0.02)
+        assert (result.reply.code, result.reply.origin) == (Code.DEADLINE_EXCEEDED, Origin.CLIENT)
+
+
+@pytest.mark.parametrize("timeout_s", [0.0, -1.0])
+async def test_a_call_without_any_time_left_fails_without_being_sent(timeout_s: float) -> None:
+    async with calling(answering(reply)) as (server, caller):
+        await call(caller)
+        result = await call(caller, timeout_s=timeout_s)
+        assert result.reply.code is Code.DEADLINE_EXCEEDED
+    assert len(server.connections[0].requests) == 1
+
+
+async def test_a_call_that_its_caller_gives_up_is_reset() -> None:
+    async with calling(silent) as (server, caller):
+        task = asyncio.create_task(call(caller, timeout_s=60.0))
+        await until(lambda: server.connections and server.connections[0].requests)
+        task.cancel()
+        await asyncio.wait([task])
+        assert task.cancelled()
+        reset = await server.connections[0].seen(h2.RST_STREAM)
+        assert reset.number == h2.CANCEL
+
+
+async def test_a_call_that_its_caller_gives_up_before_it_was_sent_is_forgotten() -> None:
+    async with calling(silent, handshake=False) as (server, caller):
+        task = asyncio.create_task(call(caller, timeout_s=60.0))
+        await until(lambda: server.connections)
+        task.cancel()
+        await asyncio.wait([task])
+        assert not caller._waiting
+        server.connections[0].send(h2.settings(), h2.settings_ack())
+        await server.connections[0].acknowledged(1)
+        await server.connections[0].barrier()
+        assert not server.connections[0].requests
+
+
+async def test_closing_the_caller_ends_every_call_however_far_it_is() -> None:
+    async with ScriptedServer(silent, settings={h2.MAX_CONCURRENT_STREAMS: 1}) as server:
+        async with Caller(server.endpoint) as caller:
+            tasks = [asyncio.create_task(call(caller, timeout_s=60.0)) for _ in range(3)]
+            await until(lambda: server.connections and server.connections[0].requests)
+        await turns()
+        results = [task.result() for task in tasks]
+    assert {result.reply.code for result in results} == {Code.UNAVAILABLE}
+    assert {result.reply.reason for result in results} == {"connection closed"}
+
+
+async def test_closing_the_caller_ends_calls_that_wait_for_the_connection() -> None:
+    async with ScriptedServer(silent, handshake=False) as server:
+        async with Caller(server.endpoint) as caller:
+            task = asyncio.create_task(call(caller, timeout_s=60.0))
+            await until(lambda: server.connections)
+        await turns()
+        assert (task.result().reply.code, task.result().reply.reason) == (Code.UNAVAILABLE, "connection closed")
+        late = await call(caller, timeout_s=60.0)
+        assert late.reply.reason == "connection closed"
+
+
+async def test_a_refused_call_is_sent_once_more_and_no_oftener() -> None:
+    def refuse(stream: int) -> bytes:
+        return h2.rst(stream, h2.REFUSED_STREAM)
+
+    async with calling(answering(refuse, reply)) as (_, caller):
+        assert await call(caller) == Result((await call(caller)).reply, 2)
+    async with calling(answering(refuse)) as (_, caller):
+        result = await call(caller)
+        assert (result.reply.code, result.reply.origin, result.attempts) == (Code.UNAVAILABLE, Origin.TRANSPORT, 2)
+
+
+async def test_a_reply_after_the_deadline_is_a_deadline_error() -> None:
+    clock = FakeClock()
+
+    async def behave(peer: Connection) -> None:
+        request = await peer.request()
+        clock.advance(100.0)
+        peer.send(reply(request.stream))
+
+    server = ScriptedServer(behave)
+    async with asyncio.timeout(6), server, Caller(server.endpoint, clock=clock) as caller:
+        result = await call(caller, timeout_s=60.0)
+        assert result.reply.code is Code.DEADLINE_EXCEEDED
+
+
+async def test_calls_that_a_lost_replacement_left_waiting_fail_with_its_reason() -> None:
+    """GOAWAY, then nobody listens any more: what was begun in between cannot be sent."""
+
+    async def behave(peer: Connection) -> None:
+        request = await peer.request()
+        server._server.close()  # type: ignore[union-attr]
+        peer.send(h2.goaway(h2.LARGEST_WINDOW), reply(request.stream))
+
+    server = ScriptedServer(behave)
+    async with asyncio.timeout(6), server, Caller(server.endpoint, connect_timeout_s=1.0) as caller:
+        assert (await call(caller)).reply.code is Code.OK
+        result = await call(caller)
+        assert (result.reply.code, result.reply.reason) == (Code.UNAVAILABLE, "connection refused")
