@@ -18,6 +18,7 @@ from lbctl.wire.head import NOT_FAST, OK_END, OK_START
 from lbctl.wire.request import Request
 from lbctl.wire.state import FAST_HEAD, HEADERS_SEEN, MESSAGE_SEEN, Call, State
 from lbctl.wire.status import local
+from lbctl.wire.whole_reply import WholeReply
 from lbctl.wire.windows import CONNECTION_WINDOW, STREAM_WINDOW
 
 _UNKNOWN = replace(FAST_HEAD, fast=NOT_FAST)
@@ -32,6 +33,7 @@ class Session(State):
         super().__init__(keep_messages=keep_messages)
         self.request = request
         self._tail = b""
+        self._whole: WholeReply | None = None
         self._before = self._between = self._body = b""
         self._size = 0  # octets of DATA a call of the template costs
         self._generation = -1  # of the header context the template was made in
@@ -99,6 +101,12 @@ class Session(State):
         known = self.reader.cache.get
         opened, progress, done = self.open, self.progress, self.done
         plain = self.ready and self.partial is None and not self.keep_messages
+        cache = self.reader.cache
+        whole = self._whole
+        if whole is not None and not whole.holds(cache):
+            whole = None
+        learned = False
+        headers_at = data_at = -1
         prefix_length = -1
         prefix = b""
         consumed = 0
@@ -114,6 +122,13 @@ class Session(State):
                     position = len(data)
                 break
             if plain and kind == 1 and flags == _HEADERS_ONLY:
+                if whole is not None:
+                    after = whole.take(data, position, self)
+                    if after > position:
+                        consumed += (after - position) // whole.size * whole.message
+                        position = after
+                        continue
+                headers_at = position
                 first = stream in opened and stream not in progress and stream not in self.responses
                 if first and known(data[begin:end], _UNKNOWN).fast == OK_START:
                     progress[stream] = HEADERS_SEEN
@@ -123,6 +138,7 @@ class Session(State):
                 if length != prefix_length:
                     prefix_length = length
                     prefix = b"\0" + (length - 5).to_bytes(4, "big") if 5 <= length <= h2.MAX_FRAME_SIZE else b"-"
+                data_at = position
                 if progress.get(stream) == HEADERS_SEEN and data[begin : begin + 5] == prefix:
                     progress[stream] = MESSAGE_SEEN
                     consumed += length
@@ -137,6 +153,9 @@ class Session(State):
             ):
                 del progress[stream]
                 done.append(opened.pop(stream))
+                if not learned and 0 <= headers_at < data_at and _in_a_row(data, headers_at, data_at, position):
+                    learned = True
+                    whole = self._whole = WholeReply(data[headers_at:end], data_at - headers_at, position - headers_at)
                 position = end
                 continue
             self._dispatch(kind, flags, stream & 0x7FFF_FFFF, data[begin:end])
@@ -144,6 +163,8 @@ class Session(State):
             if self.closed:
                 return len(data)
             plain = self.partial is None and not self.keep_messages
+            if whole is not None and not whole.holds(cache):
+                whole = None
         self.received.uncredited += consumed
         return position
 
@@ -257,3 +278,13 @@ class Session(State):
         self._body = body
         self._size = len(body)
         self._generation = self.writer.generation
+
+
+def _in_a_row(data: bytes, headers_at: int, data_at: int, trailers_at: int) -> bool:
+    """Whether these three frames follow each other and belong to one stream."""
+    first, _, one = HEAD.unpack_from(data, headers_at)
+    second, _, two = HEAD.unpack_from(data, data_at)
+    _, _, three = HEAD.unpack_from(data, trailers_at)
+    if headers_at + 9 + (first >> 8) != data_at or data_at + 9 + (second >> 8) != trailers_at:
+        return False
+    return bool(one == two == three)

@@ -13,6 +13,7 @@ from lbctl.wire import handlers, state
 from lbctl.wire.head import Head
 from lbctl.wire.header_reader import HeaderReader
 from lbctl.wire.state import State
+from lbctl.wire.whole_reply import WholeReply
 from lbctl.wire.windows import SendWindows
 from tests.wire import frames as h2
 from tests.wire import (
@@ -25,6 +26,7 @@ from tests.wire import (
     test_properties,
     test_resets,
     test_status,
+    test_whole_reply,
 )
 
 Mutate = Callable[[pytest.MonkeyPatch], None]
@@ -41,6 +43,10 @@ def naive_cache(patch: pytest.MonkeyPatch) -> None:
         self.cache[bytes(block)] = head
 
     patch.setattr(HeaderReader, "_remember", remember)
+
+
+def trusts_the_pattern(patch: pytest.MonkeyPatch) -> None:
+    patch.setattr(WholeReply, "holds", lambda self, cache: True)
 
 
 def end_of_stream_is_success(patch: pytest.MonkeyPatch) -> None:
@@ -120,12 +126,20 @@ async def random_trailers() -> None:
     assert wrong == []
 
 
+async def the_end_of_a_pattern() -> None:
+    test_whole_reply.test_the_pattern_ends_where_its_bytes_mean_something_else()
+
+
 Check = Callable[[], Awaitable[None]]
 bad_settings, bad_settings_code = test_connection_errors.EVERY["initial_window_2_31"]
 MUTANTS: dict[str, tuple[Mutate, Check]] = {
     "naive_cache": (naive_cache, test_hpack.test_the_same_trailer_bytes_are_ok_first_and_an_error_later),
     "naive_cache_random": (naive_cache, random_trailers),
     "naive_cache_late": (naive_cache, test_hpack.test_an_insert_by_a_late_reply_counts_too),
+    "trusts_the_pattern": (
+        trusts_the_pattern,
+        the_end_of_a_pattern,
+    ),
     "end_of_stream_is_success": (
         end_of_stream_is_success,
         test_status.test_a_thousand_ended_streams_with_an_error_are_no_success,

@@ -14,6 +14,7 @@ NOT_ABOUT_A_PEER = (
     "test_null_client.py",
     "test_mutants.py",
     "test_properties.py",
+    "test_whole_reply.py",
     "test_windows.py",
     "test_leaving.py",
 )
