@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import os
 import sys
 import traceback
@@ -60,7 +61,16 @@ def _explained(error: BaseException) -> int:
     if usage is not None:
         _say(*usage)
         return ExitCode.USAGE
+    if _no_room(error):
+        _say(f"cannot write the output: {os.strerror(errno.ENOSPC).lower()}", "")
+        _discard_stdout()
+        return ExitCode.USAGE
     return _internal(error)
+
+
+def _no_room(error: BaseException) -> bool:
+    """Whether a disk is full: what writes files of its own says so itself, so this is standard output."""
+    return isinstance(error, OSError) and error.errno == errno.ENOSPC
 
 
 def _usage_text(error: BaseException) -> tuple[str, str] | None:
@@ -92,7 +102,9 @@ def internal_errors(log_file: Path | None) -> Iterator[None]:
     except Exception as error:
         cause = _cause(error)
         expected = (
-            isinstance(cause, LbctlError | BrokenPipeError | typer.Exit | typer.Abort) or _usage_text(cause) is not None
+            isinstance(cause, LbctlError | BrokenPipeError | typer.Exit | typer.Abort)
+            or _usage_text(cause) is not None
+            or _no_room(cause)
         )
         if expected or log_file is None:
             raise
@@ -152,8 +164,13 @@ def _one_line(text: str) -> str:
 
 
 def _stdout_closed() -> int:
-    """Whoever read our output is gone: leave silently, and keep the interpreter's last flush from complaining."""
+    """Whoever read our output is gone: leave silently."""
+    _discard_stdout()
+    return ExitCode.BROKEN_PIPE
+
+
+def _discard_stdout() -> None:
+    """Keep the interpreter's last flush from complaining."""
     quiet = os.open(os.devnull, os.O_WRONLY)
     os.dup2(quiet, 1)
     os.close(quiet)
-    return ExitCode.BROKEN_PIPE

@@ -99,6 +99,7 @@ def _refuse_contradictions(service: str | None, sort: str | None, *, watch: bool
 def _list(config: EtcdConfig, request: Ls, printer: _Printer, *, watch: bool) -> int:
     import asyncio
 
+    from lbctl.cli.listeners import while_read
     from lbctl.commands.ls import run, stream
     from lbctl.etcd.client import Etcd
 
@@ -107,7 +108,7 @@ def _list(config: EtcdConfig, request: Ls, printer: _Printer, *, watch: bool) ->
             listing = await run(etcd, request)
             printer.result(listing, one=request.service is not None)
             if watch:
-                await stream(etcd, listing, request, printer.moment)
+                await while_read(stream(etcd, listing, request, printer.moment))
 
     try:
         asyncio.run(work())

@@ -67,6 +67,7 @@ def _watch(config: EtcdConfig, request: Watch, caps: Caps, tell: Tell) -> None:
     import asyncio
     from random import Random
 
+    from lbctl.cli.listeners import while_read
     from lbctl.clock import SystemClock
     from lbctl.commands.watch import Means, run
     from lbctl.etcd.client import Etcd
@@ -74,7 +75,7 @@ def _watch(config: EtcdConfig, request: Watch, caps: Caps, tell: Tell) -> None:
 
     async def work() -> None:
         async with Etcd(config) as etcd:
-            await run(Means(etcd, SystemClock(), Random()), request, watch_screen(caps), tell)
+            await while_read(run(Means(etcd, SystemClock(), Random()), request, watch_screen(caps), tell))
 
     asyncio.run(work())
 

@@ -232,6 +232,16 @@ def test_a_reader_that_goes_away_is_141_without_a_word() -> None:
 
 
 @pytest.mark.e2e
+@pytest.mark.skipif(not Path("/dev/full").exists(), reason="needs Linux's /dev/full")
+def test_a_full_disk_is_said_and_is_no_bug() -> None:
+    with open("/dev/full", "wb") as full:
+        done = subprocess.run(
+            [sys.executable, "-m", "lbctl", "version"], stdout=full, stderr=subprocess.PIPE, check=False
+        )
+    assert (done.returncode, done.stderr) == (2, b"error: cannot write the output: no space left on device\n")
+
+
+@pytest.mark.e2e
 @pytest.mark.parametrize("extra", [{}, {"FORCE_COLOR": "1"}, {"GITHUB_ACTIONS": "true"}, {"TERM": "dumb"}, {"CI": "1"}])
 def test_help_in_a_pipe_has_no_escape_sequences(extra: dict[str, str]) -> None:
     done = subprocess.run(

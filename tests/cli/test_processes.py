@@ -30,11 +30,11 @@ def schema(name: str) -> Draft202012Validator:
 
 
 @asynccontextmanager
-async def lbctl(*arguments: str) -> AsyncIterator[Process]:
+async def lbctl(*arguments: str, stdout: int = PIPE) -> AsyncIterator[Process]:
     """Start lbctl, and end it with the block."""
     environ = {**os.environ, "PYTHONPATH": str(Path(__file__).parents[2])}
     process = await asyncio.create_subprocess_exec(
-        sys.executable, "-m", "lbctl", *arguments, stdout=PIPE, stderr=PIPE, env=environ
+        sys.executable, "-m", "lbctl", *arguments, stdout=stdout, stderr=PIPE, env=environ
     )
     try:
         yield process
@@ -82,6 +82,20 @@ async def test_a_watch_in_a_pipe_prints_a_line_per_event_and_being_stopped_is_it
 
 async def synced(etcd: Etcd) -> str:
     return f"synced at rev {(await etcd.status()).revision}: 1 instance"
+
+
+@pytest.mark.parametrize("command", [("watch", "echo", "--no-check"), ("ls", "echo", "-w")])
+async def test_what_prints_for_ever_ends_when_nobody_reads_it_any_more(command: tuple[str, ...], etcd: Etcd) -> None:
+    await etcd.put(b"/services/echo/127.0.0.1:1", b"127.0.0.1:1|5")
+    read_end, write_end = os.pipe()
+    async with lbctl("--endpoints", etcd.endpoints[0], *command, stdout=write_end) as process:
+        os.close(write_end)
+        async with asyncio.timeout(20):
+            assert await asyncio.to_thread(os.read, read_end, 1)
+        os.close(read_end)
+        assert await end(process) == 141
+        assert process.stderr is not None
+        assert await process.stderr.read() == b""
 
 
 async def test_every_line_of_jsonl_fits_the_schema(etcd: Etcd) -> None:

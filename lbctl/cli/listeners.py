@@ -1,0 +1,50 @@
+"""Commands that print for as long as somebody reads: they end with their reader, not with their next line."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import stat
+from collections.abc import Coroutine
+from typing import Any
+
+_STDOUT = 1
+
+
+async def while_read(work: Coroutine[Any, Any, None], fd: int = _STDOUT) -> None:
+    """Await the work; raises BrokenPipeError as soon as nobody reads the pipe behind ``fd`` any more.
+
+    Otherwise ``lbctl watch echo | head -1`` would hang until the registry changes.
+    """
+    if not _is_pipe(fd):
+        return await work
+    loop = asyncio.get_running_loop()
+    task = asyncio.ensure_future(work)
+    gone = asyncio.Event()
+
+    def on_gone() -> None:
+        """The writing end of a pipe becomes readable only by an error: there is no reader."""
+        gone.set()
+        loop.remove_reader(fd)
+        task.cancel()
+
+    try:
+        loop.add_reader(fd, on_gone)
+    except (NotImplementedError, OSError):  # a loop or a system that cannot tell
+        return await task
+    try:
+        await task
+    except asyncio.CancelledError:
+        if gone.is_set():
+            raise BrokenPipeError from None
+        task.cancel()
+        raise
+    finally:
+        loop.remove_reader(fd)
+
+
+def _is_pipe(fd: int) -> bool:
+    try:
+        return stat.S_ISFIFO(os.fstat(fd).st_mode)
+    except OSError:
+        return False
