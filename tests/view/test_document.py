@@ -158,6 +158,12 @@ def test_the_numbers_of_a_run_are_plain_and_in_the_unit_of_their_key() -> None:
     assert document["events"][1] == {"t_s": 1.6, "kind": "resync", "backend": None, "text": "registry lost"}
 
 
+def test_the_rate_of_a_short_run_can_be_recomputed_from_its_document() -> None:
+    document: Any = run_document(replace(FULL, elapsed_s=0.0014321))
+    finished = FULL.completed
+    assert document["rps"] == pytest.approx(finished / document["duration_s"], rel=1e-3)
+
+
 def test_shares_of_a_run_without_picks_are_null_not_zero() -> None:
     idle = replace(EMPTY, backends=(row(1, 1, 0, 0.0, Histogram()),))
     (backend,) = validate(run_document(idle), "run")["backends"]
