@@ -140,9 +140,13 @@ async def _method(request: Hammer, service: Service, say: Say) -> tuple[str, byt
     from lbctl.rpc.reflection import load_method
 
     endpoints = list(dict.fromkeys(instance.endpoint for instance in service.instances))
-    # Backends given by --backends are in no registry that a hint could send the user to.
-    registered = service.name if service.prefix else ""
-    found = await load_method(endpoints, request.method, timeout_s=_SCHEMA_TIMEOUT_S, service=registered)
+    found = await load_method(
+        endpoints,
+        request.method,
+        timeout_s=_SCHEMA_TIMEOUT_S,
+        service=service.name,
+        registered=bool(service.prefix),
+    )
     if found.note:
         say(found.note)
     if request.raw is not None:

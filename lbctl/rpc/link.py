@@ -113,7 +113,8 @@ class Link(asyncio.Protocol):
         if self._transport is None:
             return
         data = self.session.outgoing()
-        if data and self.is_open:
+        # After close or abort uvloop's handle is gone at once, before the loss is reported.
+        if data and self.is_open and not self._ours:
             self.bytes_out += len(data)
             self._transport.write(data)
 
@@ -126,13 +127,13 @@ class Link(asyncio.Protocol):
         """Write what is queued and close; the loss is reported as usual."""
         self.flush()
         self._ours = True
-        if self._transport is not None:
+        if self._transport is not None and self.is_open:
             self._transport.close()
 
     def abort(self) -> None:
         """Close at once, dropping what is queued."""
         self._ours = True
-        if self._transport is not None:
+        if self._transport is not None and self.is_open:
             self._transport.abort()
 
 

@@ -24,6 +24,7 @@ MAX_BACKENDS: Final = 5
 STAGGER_S: Final = 0.3
 HEALTH_CHECK: Final = Name(HEALTH, "Check")
 NO_METHOD_NOTE: Final = f"no METHOD given: calling {HEALTH_CHECK}, which changes nothing"
+_LOOK: Final = " lbctl ls"
 # What to try, by the most telling obstacle; the first of these that any backend met.
 HINTS: Final = (
     (
@@ -33,9 +34,9 @@ HINTS: Final = (
     ),
     (Kind.TLS, "lbctl calls plaintext backends only"),
     (Kind.HTTP1, "is this the port of the gRPC server?"),
-    (Kind.ERROR, "is a gRPC server running there? lbctl ls {service} shows what is registered"),
-    (Kind.REFUSED, "is it running? lbctl ls {service} shows what is registered"),
-    (Kind.TIMEOUT, "is it running? lbctl ls {service} shows what is registered"),
+    (Kind.ERROR, f"is a gRPC server running there?{_LOOK} {{service}} shows what is registered"),
+    (Kind.REFUSED, f"is it running?{_LOOK} {{service}} shows what is registered"),
+    (Kind.TIMEOUT, f"is it running?{_LOOK} {{service}} shows what is registered"),
 )
 
 Obstacles = Mapping[Endpoint, Obstacle]
@@ -55,11 +56,17 @@ class Found:
 
 
 async def load_method(
-    endpoints: Sequence[Endpoint], wanted: str | None, *, timeout_s: float, service: str = ""
+    endpoints: Sequence[Endpoint],
+    wanted: str | None,
+    *,
+    timeout_s: float,
+    service: str = "",
+    registered: bool = True,
 ) -> Found:
     """Load the unary method a user means; without one, the health check if it is offered.
 
-    ``service`` is what the backends are called in messages. Raises NotFound, UsageError or CannotCall.
+    ``service`` is what the backends are called in messages; where they are in no registry (``registered``) no hint
+    sends the user to it. Raises NotFound, UsageError or CannotCall.
     """
     if not endpoints:
         raise NotFound(f"{_of(service)} has no backend to ask for its methods")
@@ -72,7 +79,10 @@ async def load_method(
         healthy = await _checkable(answer, timeout_s)
         if healthy is not None:
             return Found(_health_method(), healthy, "builtin", "" if spelt else NO_METHOD_NOTE)
-    raise _nobody(answer, len(distinct), service)
+    error = _nobody(answer, len(distinct), service)
+    if not registered:
+        error.hint = error.hint.partition(_LOOK)[0]
+    raise error
 
 
 async def _first(

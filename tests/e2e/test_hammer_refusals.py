@@ -75,8 +75,9 @@ async def test_a_backend_that_refuses_the_connection_is_named_with_its_reason(et
 async def test_backends_that_all_refuse_are_told_before_any_call_is_made() -> None:
     with refused_port() as first, refused_port() as second:
         done = await hammer("--backends", f"{first},{second}", *RAW)
+    one, other = sorted((str(first), str(second)))
     message = (
-        f'none of the 2 backends of "test.Echo" can be called: {first} connection refused; {second} connection refused'
+        f'none of the 2 backends of "test.Echo" can be called: {one} connection refused; {other} connection refused'
     )
     hint = "is it running, and is this its gRPC port?"
     refused(done, 5, message, hint, notes="connecting to 2 backends of test.Echo ...\n")
