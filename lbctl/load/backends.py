@@ -112,8 +112,7 @@ class Backends:
         """A connection came up, went down, or could not be made."""
         ready = state is Connectivity.READY
         address = lane.instance.address
-        if lane.left_s is None:
-            self._balancer.mark(lane.peer, ready)
+        self._balancer.mark(lane.peer, ready)
         if ready and lane.told:
             self._note("health", address, "connected", "good")
         elif reason and reason != lane.told:

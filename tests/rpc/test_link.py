@@ -12,7 +12,7 @@ from lbctl.wire.request import Request
 from lbctl.wire.session import Session
 from lbctl.wire.state import Call
 from tests.fakes import FakeClock, MemoryNetwork, quiet_loop, turns
-from tests.rpc.test_subchannel import OneCall
+from tests.rpc.bench import OneCall
 from tests.wire import frames as h2
 
 __all__ = ["quiet_loop"]

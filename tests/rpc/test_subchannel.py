@@ -1,110 +1,19 @@
-"""A subchannel's states, reconnects and replacements, on a network in memory."""
+"""A subchannel's states, reconnects and end, on a network in memory."""
 
 from __future__ import annotations
 
-import asyncio
-from dataclasses import dataclass
 from random import Random
 
 import pytest
 
-from lbctl.model import Code, Reply
 from lbctl.rpc.backoff import Backoff
-from lbctl.rpc.link import Flusher
 from lbctl.rpc.subchannel import Connectivity, Subchannel
 from lbctl.wire.request import Request
-from lbctl.wire.session import Session
-from lbctl.wire.state import Call
-from tests.fakes import FakeClock, MemoryNetwork, quiet_loop, turns, until
+from tests.fakes import quiet_loop, turns, until
+from tests.rpc.bench import CONNECTING, FAILURE, IDLE, READY, SHUTDOWN, Bench, OneCall, ends
 from tests.wire import frames as h2
 
 __all__ = ["quiet_loop"]
-
-IDLE, CONNECTING, READY, FAILURE, SHUTDOWN = Connectivity
-REQUEST = Request("/pkg.Svc/Method", b"x", "echo", 0)
-
-
-@dataclass(eq=False)
-class OneCall:
-    """A call whose end is written on it."""
-
-    deadline_ns: int = 1 << 62
-    timeout_ns: int = 0
-    end: str = ""
-
-    def alone(self) -> OneCall:
-        return self
-
-
-class Bench:
-    """A subchannel to memory host 1; everything it tells is kept."""
-
-    def __init__(self, *, patience_s: float = 3600.0, request: Request | None = REQUEST) -> None:
-        self.clock = FakeClock()
-        self.network = MemoryNetwork()
-        self.host = self.network.host(1)
-        self.flusher = Flusher()
-        self.told: list[tuple[Connectivity, str]] = []
-        self.subchannel = Subchannel(
-            self.host.endpoint,
-            request,
-            self,
-            flusher=self.flusher,
-            clock=self.clock,
-            rng=Random(1),
-            network=self.network.as_network(),
-            patience_s=patience_s,
-        )
-
-    def finished(self, subchannel: Subchannel, session: Session, now_ns: int) -> None:
-        done, session.done = session.done, []
-        replies, session.replies = session.replies, []
-        refused, session.refused = session.refused, []
-        unsent, session.unsent = session.unsent, []
-        ends = [(call, "OK") for call in done]
-        ends += [(call, f"{reply.code.name} {reply.reason}") for call, reply in replies]
-        ends += [(call, f"refused: {reply.reason}") for call, reply in refused]
-        ends += [(call, "unsent") for call in unsent]
-        for call, end in ends:
-            self._end(call, end)
-
-    def returned(self, subchannel: Subchannel, calls: list[Call], now_ns: int) -> None:
-        for call in calls:
-            self._end(call, "returned")
-
-    def _end(self, call: Call, end: str) -> None:
-        assert isinstance(call, OneCall)
-        assert not call.end
-        call.end = end
-
-    def changed(self, subchannel: Subchannel, state: Connectivity, reason: str) -> None:
-        assert (subchannel.state, subchannel.reason) == (state, reason)
-        self.told.append((state, reason))
-
-    async def connect(self) -> None:
-        self.subchannel.connect()
-        await turns()
-
-    async def send(self, count: int = 1) -> list[OneCall]:
-        """Start calls the way an engine does."""
-        calls = [OneCall() for _ in range(count)]
-        for call in calls:
-            self.subchannel.send(call)
-        self.flusher.flush()
-        await turns()
-        return calls
-
-    async def wake(self) -> None:
-        self.network.sleep.wake()
-        await turns()
-
-    async def aclose(self) -> None:
-        await asyncio.wait_for(self.subchannel.aclose(), 3)
-        assert self.subchannel.is_over
-
-
-def ends(calls: list[OneCall]) -> list[str]:
-    return [call.end for call in calls]
 
 
 # ---- states ----------------------------------------------------------------------------------------------------------
@@ -272,6 +181,20 @@ async def test_a_peer_that_is_not_what_we_look_for_is_named_and_left(greeting: b
     await bench.aclose()
 
 
+@pytest.mark.parametrize(
+    ("mode", "reason"), [("accept", "no HTTP/2 SETTINGS within 0.01s"), ("hang", "no connection within 0.01s")]
+)
+async def test_an_attempt_is_given_up_after_the_connect_timeout(mode: str, reason: str) -> None:
+    bench = Bench(connect_timeout_s=0.01)
+    bench.host.mode, bench.host.settings = mode, None
+    bench.subchannel.connect()
+    await until(lambda: bench.network.sleep.delays)
+    assert bench.told == [(CONNECTING, ""), (FAILURE, reason)]
+    await turns()
+    assert not bench.host.open
+    await bench.aclose()
+
+
 async def test_an_attempt_that_the_kernel_gave_up_says_so() -> None:
     bench = Bench()
     bench.host.mode = "hang"
@@ -279,118 +202,6 @@ async def test_an_attempt_that_the_kernel_gave_up_says_so() -> None:
     bench.host.give_up()
     await turns()
     assert bench.told[-1] == (FAILURE, "connection timed out")
-    await bench.aclose()
-
-
-# ---- replacement -----------------------------------------------------------------------------------------------------
-
-
-async def test_calls_begun_after_goaway_wait_for_the_new_connection_and_old_ones_finish_on_the_old() -> None:
-    bench = Bench()
-    await bench.connect()
-    old_calls = await bench.send(2)
-    old = bench.host.end
-    bench.host.settings = None
-    old.goaway(h2.LARGEST_WINDOW)
-    new_calls = await bench.send(3)
-    assert bench.host.end is not old
-    assert bench.host.end.heads == 0
-    bench.host.end.say(h2.settings())
-    await turns()
-    assert (bench.host.end.heads, bench.told) == (3, [(CONNECTING, ""), (READY, "")])
-    old.answer(2)
-    bench.host.end.answer(3)
-    await turns()
-    assert ends(old_calls + new_calls) == ["OK"] * 5
-    assert (old.is_open, old.farewell, bench.host.end.is_open) == (False, h2.NO_ERROR, True)
-    assert bench.subchannel.total_counters()["connections"] == 2
-    await bench.aclose()
-
-
-async def test_calls_that_wait_for_a_replacement_that_cannot_be_made_are_returned() -> None:
-    bench = Bench()
-    await bench.connect()
-    bench.host.mode = "hang"
-    bench.host.end.goaway(h2.LARGEST_WINDOW)
-    calls = await bench.send(2)
-    assert ends(calls) == ["", ""]
-    bench.host.give_up()
-    await turns()
-    assert ends(calls) == ["returned", "returned"]
-    assert bench.told[-1] == (FAILURE, "connection timed out")
-    await bench.aclose()
-
-
-async def test_a_replacement_that_takes_long_is_waited_for_outside_the_rotation() -> None:
-    bench = Bench(patience_s=0.0)
-    await bench.connect()
-    (call,) = await bench.send()
-    old = bench.host.end
-    bench.host.settings = None
-    old.goaway(h2.LARGEST_WINDOW, debug=b"max_age")
-    await until(lambda: bench.subchannel.state is CONNECTING)
-    assert bench.told[-1] == (CONNECTING, "GOAWAY NO_ERROR 'max_age'")
-    bench.host.end.say(h2.settings())
-    await turns()
-    assert bench.told[-1] == (READY, "")
-    old.answer()
-    await turns()
-    assert call.end == "OK"
-    await bench.aclose()
-
-
-async def test_calls_parked_too_long_are_returned() -> None:
-    bench = Bench(patience_s=0.01)
-    await bench.connect()
-    bench.host.settings = None
-    bench.host.end.goaway(h2.LARGEST_WINDOW)
-    calls = await bench.send(2)
-    await until(lambda: calls[0].end)
-    assert ends(calls) == ["returned", "returned"]
-    await bench.aclose()
-
-
-async def test_a_deadline_ends_calls_on_every_connection_and_between_them() -> None:
-    bench = Bench()
-    await bench.connect()
-    sent = OneCall(deadline_ns=bench.clock.now_ns() + 10)
-    bench.subchannel.send(sent)
-    bench.flusher.flush()
-    old = bench.host.end
-    bench.host.mode = "hang"
-    old.goaway(h2.LARGEST_WINDOW)
-    early, late = (OneCall(deadline_ns=bench.clock.now_ns() + ns) for ns in (10, 11))
-    bench.subchannel.send(early)
-    bench.subchannel.enqueue(late)
-    bench.subchannel.expire(bench.clock.now_ns() + 9)
-    assert ends([sent, early, late]) == ["", "", ""]
-    bench.subchannel.expire(bench.clock.now_ns() + 10)
-    assert ends([sent, early, late]) == ["DEADLINE_EXCEEDED deadline exceeded", "returned", ""]
-    await turns()
-    assert not old.is_open  # nothing was left on it
-    await bench.aclose()
-    assert late.end == "returned"
-
-
-async def test_a_cancel_ends_calls_on_every_connection_and_between_them() -> None:
-    bench = Bench()
-    await bench.connect()
-    sent = await bench.send(2)
-    bench.host.mode = "hang"
-    bench.host.end.goaway(h2.LARGEST_WINDOW)
-    parked = await bench.send(1)
-    bench.subchannel.cancel(Reply(Code.CANCELLED, reason="enough"))
-    assert ends(sent + parked) == ["CANCELLED enough", "CANCELLED enough", "returned"]
-    await bench.aclose()
-
-
-async def test_a_call_that_a_new_connection_decides_at_once_ends_at_once() -> None:
-    bench = Bench()
-    await bench.connect()
-    bench.host.settings = {h2.MAX_HEADER_LIST_SIZE: 10}
-    bench.host.end.goaway(h2.LARGEST_WINDOW)
-    calls = await bench.send(1)
-    assert calls[0].end.startswith("INTERNAL request headers of ")
     await bench.aclose()
 
 
