@@ -94,10 +94,16 @@ def _option(*flags: str, text: str, metavar: str, parse: Callable[[str], object]
 
 @with_settings(layouts=True, outputs=FORMATS)
 def hammer(
-    target: Annotated[
-        list[str] | None,
+    service: Annotated[
+        str | None,
         typer.Argument(
-            metavar="SERVICE [METHOD]", help="what to call; with --backends SERVICE may be left out", show_default=False
+            metavar="SERVICE", help="key prefix, or last part of a name; optional with --backends", show_default=False
+        ),
+    ] = None,
+    method: Annotated[
+        str | None,
+        typer.Argument(
+            metavar="METHOD", help="package.Service/Method, or the end of it if that is clear", show_default=False
         ),
     ] = None,
     policy: Annotated[
@@ -205,7 +211,7 @@ def hammer(
     from lbctl.cli.screens import caps_of
     from lbctl.view.screens import run_screen
 
-    service, method = split_target(target or [], direct=backends is not None)
+    service, method = split_target(service, method, direct=backends is not None)
     raw = read_binary(binary_file, with_data=data is not None)
     text, source = read_data(data)
     request = build(

@@ -23,17 +23,15 @@ _SEEDS: Final = 1 << 31
 Weighted = Sequence[tuple[Endpoint, int]]
 
 
-def split_target(words: Sequence[str], *, direct: bool) -> tuple[str, str | None]:
+def split_target(service: str | None, method: str | None, *, direct: bool) -> tuple[str, str | None]:
     """SERVICE and METHOD. With ``--backends`` a lone ``package.Service/Method`` is a method; it names the service."""
-    if len(words) > 2:
-        raise UsageError(f"one SERVICE and one METHOD, not {len(words)} words: {' '.join(words)}")
-    if not words:
+    if service is None:
         if not direct:
             raise UsageError("hammer needs a SERVICE", "see what there is: lbctl ls")
         return "backends", None
-    if len(words) == 1 and direct and "/" in words[0]:
-        return words[0].strip("/").partition("/")[0], words[0]
-    return words[0], words[1] if len(words) == 2 else None
+    if method is None and direct and "/" in service:
+        return service.strip("/").partition("/")[0], service
+    return service, method
 
 
 def read_data(spec: str | None) -> tuple[str | None, str]:

@@ -50,7 +50,7 @@ def parse(text: str) -> Wanted:
 
 
 def is_infrastructure(service: str) -> bool:
-    """Tell whether a service belongs to gRPC itself, so that a short name never means it."""
+    """Tell whether a service belongs to gRPC itself, so that a bare method name never means it."""
     return service.startswith(INFRASTRUCTURE)
 
 
@@ -59,7 +59,11 @@ def places(wanted: Wanted, listing: Collection[str]) -> list[str]:
     if (wanted.service and wanted.service in listing) or is_infrastructure(wanted.service):
         return [wanted.service]
     candidates = own(listing)
-    return [name for name in candidates if _ends(name, wanted.service)] or candidates
+    fitting = [name for name in candidates if _ends(name, wanted.service)]
+    if not fitting and wanted.service:
+        # Its last part was given, so gRPC's own may be meant: Health/Check.
+        fitting = [name for name in listing if FULL_NAME.fullmatch(name) and _ends(name, wanted.service)]
+    return fitting or candidates
 
 
 def own(listing: Collection[str]) -> list[str]:

@@ -63,7 +63,7 @@ def clean_environment(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
         (["--binary-file", "."], "--binary-file: cannot read .: is a directory"),
         (["--save", "nowhere/run.json"], "--save: cannot write nowhere/run.json: no such file or directory"),
         (["--save", "."], "--save: cannot write .: is a directory"),
-        (["Say", "Again"], "one SERVICE and one METHOD, not 3 words: echo Say Again"),
+        (["Say", "Again"], "Got unexpected extra argument(s) (Again)"),
     ],
 )
 def test_what_cannot_be_meant_is_refused_with_the_reason(

@@ -58,10 +58,11 @@ def test_a_backend_without_services_says_so() -> None:
         choose(parse("Get"), {})
 
 
-def test_short_names_never_mean_grpc_itself() -> None:
+def test_grpc_itself_is_meant_only_where_its_service_is_named() -> None:
     listing = ["grpc.health.v1.Health", "grpc.reflection.v1.ServerReflection", "a.S"]
     assert places(parse("Check"), listing) == ["a.S"]
-    assert places(parse("Health/Check"), listing) == ["a.S"]
+    assert places(parse("Health/Check"), listing) == ["grpc.health.v1.Health"]
+    assert places(parse("Health/Check"), [*listing, "a.Health"]) == ["a.Health"]
     assert places(parse("grpc.health.v1.Health/Check"), listing) == ["grpc.health.v1.Health"]
 
 
