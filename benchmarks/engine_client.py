@@ -12,8 +12,8 @@ import importlib.util
 from pathlib import Path
 
 from lbctl.clock import SystemClock
-from lbctl.load.plan import Plan
-from lbctl.load.run import Run, Task
+from lbctl.load.plan import Plan, Task
+from lbctl.load.run import Run
 from lbctl.model import Endpoint, Instance
 from lbctl.wire.request import Request
 

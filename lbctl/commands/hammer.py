@@ -15,8 +15,8 @@ from lbctl.commands.signals import Interrupts
 from lbctl.discovery.directory import Update, find, follow, read
 from lbctl.errors import CannotCall, LbctlError, NotFound
 from lbctl.etcd.client import Etcd
-from lbctl.load.plan import Plan
-from lbctl.load.run import Run, Task
+from lbctl.load.plan import Plan, Task
+from lbctl.load.run import Run
 from lbctl.model import Endpoint, Instance, Service
 from lbctl.stats.report import Report
 from lbctl.wire.request import Request
@@ -97,7 +97,7 @@ async def _run(
             await load.backends.settled()
             await _require_one(load, service)
             interrupts.mean(load.stop, load.abort)
-            async with screen.showing(load.report, load):
+            async with screen.showing(load.report, load.hand):
                 await load.drive()
             interrupts.mean()  # it has ended; what is left to do is quick, and must not be lost
         return load.report()

@@ -1,8 +1,12 @@
-"""How much load, and until when."""
+"""What a run is asked to do: how much load, until when, against whom."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+
+from lbctl.model import Endpoint
+from lbctl.wire.request import Request
 
 
 @dataclass(frozen=True, slots=True)
@@ -20,3 +24,18 @@ class Plan:
     @property
     def timeout_ns(self) -> int:
         return int(self.timeout_s * 1e9)
+
+
+@dataclass(frozen=True, slots=True)
+class Task:
+    """What a run is about: the names shown, the policy, the seed of every random choice, and the load."""
+
+    service: str
+    method: str
+    policy: str
+    seed: int
+    plan: Plan
+    request_for: Callable[[Endpoint], Request]
+    connect_timeout_s: float = 10.0
+    grace_s: float = 5.0
+    policy_options: Mapping[str, str] = field(default_factory=dict)

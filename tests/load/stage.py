@@ -6,8 +6,8 @@ import asyncio
 from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
 
-from lbctl.load.plan import Plan
-from lbctl.load.run import Run, Task
+from lbctl.load.plan import Plan, Task
+from lbctl.load.run import Run
 from lbctl.model import Instance
 from lbctl.stats.report import Report
 from tests.fakes import FakeClock, MemoryHost, MemoryNetwork, ServerEnd, turns, until

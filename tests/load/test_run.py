@@ -104,7 +104,7 @@ async def test_a_run_that_was_stopped_before_it_began_sends_nothing(early: str) 
 async def test_a_paused_run_can_be_stopped() -> None:
     async with staged(task(plan(concurrency=2, requests=10))) as stage:
         await stage.drive(1)
-        stage.run.pause()
+        stage.run.hand.pause()
         report = await stage.do(lambda: stage.end(1).answer(2))
         assert (report.paused, report.in_flight, report.end_reason) == (True, 0, None)
         stage.run.stop()
@@ -151,11 +151,11 @@ async def test_nothing_of_a_run_is_left_in_the_loop_when_it_is_over() -> None:
 async def test_pause_and_resume_are_told_once_each() -> None:
     async with staged(task(plan(concurrency=2))) as stage:
         await stage.drive(1)
-        stage.run.resume()  # not paused
-        stage.run.pause()
-        stage.run.pause()
+        stage.run.hand.resume()  # not paused
+        stage.run.hand.pause()
+        stage.run.hand.pause()
         await stage.do(lambda: stage.end(1).answer(1))
-        report = await stage.do(stage.run.resume)
+        report = await stage.do(stage.run.hand.resume)
         assert (report.paused, report.in_flight, report.issued) == (False, 2, 3)
         assert stage.texts() == ["paused", "resumed"]
 
@@ -169,7 +169,7 @@ async def test_scaling_changes_the_concurrency_by_at_least_one_and_never_below_o
 ) -> None:
     async with staged(task(plan(concurrency=before))) as stage:
         await stage.drive(1)
-        report = await stage.do(lambda: stage.run.scale(factor))
+        report = await stage.do(lambda: stage.run.hand.scale(factor))
         assert (report.concurrency, report.in_flight) == (after, max(before, after))
         assert stage.texts() == ([f"concurrency {before} -> {after}"] if before != after else [])
 
@@ -180,7 +180,7 @@ async def test_another_policy_begins_a_new_epoch_and_what_was_expected_before_st
         first = 1 if stage.host(1).end.heads else 2
         for _ in range(9):
             await stage.do(lambda: stage.end(first).answer(1))
-        report = await stage.do(lambda: stage.run.next_policy(1))
+        report = await stage.do(lambda: stage.run.hand.next_policy(1))
         assert (report.policy, stage.texts()) == ("round_robin", ["policy -> round_robin"])
         for _ in range(10):
             await stage.do(lambda: stage.end(1 if stage.end(1).waiting else 2).answer(1))
@@ -190,7 +190,7 @@ async def test_another_policy_begins_a_new_epoch_and_what_was_expected_before_st
         assert rows[f"127.0.0.1:{first}"] == (15, 15.0)
         assert rows[f"127.0.0.1:{3 - first}"] == (5, 5.0)
         assert report.balance.verdict == "balanced"
-        await stage.do(lambda: stage.run.next_policy(-1))
+        await stage.do(lambda: stage.run.hand.next_policy(-1))
         assert stage.report().policy == "pick_first"
 
 
@@ -198,8 +198,8 @@ async def test_draining_and_logging_through_the_run_leave_events() -> None:
     async with staged(task(plan(concurrency=1))) as stage:
         await stage.drive(1, 2)
         one = instance(1)
-        stage.run.drain(one.key, one.address)
-        stage.run.log("a line")
+        stage.run.hand.drain(one.key, one.address)
+        stage.run.hand.log("a line")
         report = await stage.do(lambda: None)
         assert [(event.kind, event.backend, event.text) for event in report.events] == [
             ("drain", "127.0.0.1:1", "drained in this client"),
@@ -217,16 +217,51 @@ async def test_nothing_done_after_the_end_changes_the_report() -> None:
         stage.clock.advance(5.0, cpu_s=3.0)
         one = instance(1)
         for act in (
-            stage.run.pause,
-            stage.run.resume,
+            stage.run.hand.pause,
+            stage.run.hand.resume,
             stage.run.stop,
             stage.run.abort,
-            lambda: stage.run.scale(2.0),
-            lambda: stage.run.next_policy(1),
-            lambda: stage.run.drain(one.key, one.address),
+            lambda: stage.run.hand.scale(2.0),
+            lambda: stage.run.hand.next_policy(1),
+            lambda: stage.run.hand.drain(one.key, one.address),
         ):
             await stage.do(act)
         assert numbers(stage.report()) == before
+
+
+async def test_the_time_of_a_run_stands_still_while_it_is_paused() -> None:
+    async with staged(task(plan(concurrency=1, requests=2))) as stage:
+        await stage.drive(1)
+        stage.clock.advance(0.25)
+        stage.run.hand.pause()
+        stage.clock.advance(60.0)
+        assert stage.report().elapsed_s == 0.25
+        stage.run.hand.resume()
+        stage.clock.advance(0.5)
+        assert stage.report().elapsed_s == 0.75
+        stage.end(1).answer(1)
+        await turns()
+        stage.end(1).answer(1)
+        assert (await stage.over()).elapsed_s == 0.75
+
+
+async def test_a_timed_run_gets_its_time_although_it_was_paused() -> None:
+    async with staged(task(plan(concurrency=1, duration_s=0.05))) as stage:
+        await stage.drive(1)
+        first = stage.run._timers["duration"]
+        stage.run.hand.pause()
+        await stage.do(lambda: stage.end(1).answer(1))
+        stage.clock.advance(10.0)
+        # The timer fires, and finds all of the run's time left.
+        await stage.until(lambda: stage.run._timers["duration"] is not first)
+        assert not stage.report().stopping
+        stage.run.hand.resume()
+        await stage.until(lambda: stage.report().in_flight)
+        stage.clock.advance(0.1)
+        await stage.until(lambda: stage.report().stopping)
+        stage.end(1).answer(1)
+        report = await stage.over()
+        assert (report.end_reason, report.ok) == ("duration", 2)
 
 
 # ---- the report ------------------------------------------------------------------------------------------------------
@@ -236,7 +271,7 @@ async def test_time_is_counted_from_the_first_call_and_stands_still_after_the_la
     async with staged(task(plan(concurrency=1, requests=1))) as stage:
         await stage.apply(instance(1))
         stage.clock.advance(3.0)
-        assert (stage.run.elapsed_s(), stage.report().elapsed_s) == (0.0, 0.0)
+        assert stage.report().elapsed_s == 0.0
         await stage.drive(1)
         stage.clock.advance(0.25)
         assert stage.report().elapsed_s == 0.25

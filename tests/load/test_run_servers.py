@@ -10,8 +10,8 @@ import pytest
 import uvloop
 
 from lbctl.clock import SystemClock
-from lbctl.load.plan import Plan
-from lbctl.load.run import Run, Task
+from lbctl.load.plan import Plan, Task
+from lbctl.load.run import Run
 from lbctl.model import Code, Endpoint, Instance
 from lbctl.stats.report import Report
 from lbctl.wire.request import Request
