@@ -34,6 +34,12 @@ async def turns(count: int = 12) -> None:
         await asyncio.sleep(0)
 
 
+def timers() -> list[asyncio.TimerHandle]:
+    """What asyncio's own loop would still do later."""
+    scheduled: list[asyncio.TimerHandle] = getattr(asyncio.get_running_loop(), "_scheduled", [])
+    return [timer for timer in scheduled if not timer.cancelled()]
+
+
 async def until(what: Callable[[], object], bound_s: float = 3.0) -> None:
     """Wait for something that real time or a real network will bring."""
     async with asyncio.timeout(bound_s):
@@ -304,7 +310,7 @@ class MemoryNetwork:
 
 @pytest.fixture(autouse=True)
 async def quiet_loop() -> AsyncIterator[None]:
-    """Fail a test in whose callbacks something was raised, or that left a task running; import it to use it."""
+    """Fail a test in whose callbacks something was raised, or that left a task or a timer; import it to use it."""
     problems: list[str] = []
     loop = asyncio.get_running_loop()
     loop.set_exception_handler(
@@ -315,4 +321,5 @@ async def quiet_loop() -> AsyncIterator[None]:
     await turns(3)
     gc.collect()  # tasks whose exception nobody saw say so when they go
     assert not problems
+    assert not timers()
     assert not {task for task in asyncio.all_tasks() - before if task is not asyncio.current_task()}

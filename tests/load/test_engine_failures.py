@@ -306,6 +306,20 @@ async def test_calls_returned_by_a_failed_connect_are_written_elsewhere_at_once(
     await rig.aclose()
 
 
+async def test_a_call_that_a_failed_connect_gives_back_too_late_makes_room_for_the_next() -> None:
+    rig = Rig(plan(concurrency=2, timeout_s=1.0))
+    await rig.begin(1)
+    old = rig.end(1)
+    rig.host(1).mode = "hang"
+    await rig.do(lambda: old.goaway(h2.LARGEST_WINDOW))
+    await rig.do(lambda: old.answer(2))
+    assert (rig.engine.completed, rig.engine.in_flight) == (2, 2)  # these wait for the replacement
+    rig.clock.advance(1.0)
+    await rig.do(rig.host(1).give_up)
+    assert (rig.tally.codes, rig.engine.in_flight) == ({Code.OK: 2, Code.DEADLINE_EXCEEDED: 2}, 2)
+    await rig.aclose()
+
+
 async def test_the_addresses_of_a_run_do_not_have_to_differ() -> None:
     rig = Rig(plan(concurrency=4, requests=40), "round_robin")
     await rig.apply(instance(1), instance(2, host=1))

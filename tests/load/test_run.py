@@ -11,7 +11,7 @@ import pytest
 from lbctl.load.run import Run
 from lbctl.model import Code
 from lbctl.stats.report import Report
-from tests.fakes import FakeClock, turns
+from tests.fakes import FakeClock, timers, turns
 from tests.load.rig import instance, plan
 from tests.load.stage import staged, task
 from tests.wire import frames as h2
@@ -133,15 +133,13 @@ async def test_a_run_whose_driver_is_cancelled_accounts_for_everything_and_sends
 
 
 async def test_nothing_of_a_run_is_left_in_the_loop_when_it_is_over() -> None:
-    loop = asyncio.get_running_loop()
     async with staged(task(plan(concurrency=2, requests=4, timeout_s=1.0, duration_s=60.0))) as stage:
         await stage.drive(1)
         stage.run.stop()
         await stage.do(lambda: stage.end(1).answer(2))
         await stage.over()
     await turns()
-    pending = [handle for handle in getattr(loop, "_scheduled") if not handle.cancelled()]  # noqa: B009
-    assert not pending
+    assert not timers()
     assert gc.isenabled()
 
 
@@ -278,6 +276,19 @@ async def test_time_is_counted_from_the_first_call_and_stands_still_after_the_la
         stage.end(1).answer(1)
         stage.clock.advance(1.0)  # before the driver has its turn
         assert (await stage.over()).elapsed_s == 0.25
+
+
+async def test_a_backend_that_returns_has_joined_when_it_joined_first() -> None:
+    async with staged(task(plan(concurrency=1))) as stage:
+        await stage.drive(1)
+        stage.clock.advance(1.0)
+        await stage.apply(instance(1), instance(2))
+        stage.clock.advance(1.0)
+        await stage.apply(instance(1))
+        assert [(row.joined_s, row.left_s) for row in stage.report().backends] == [(0.0, None), (1.0, 2.0)]
+        stage.clock.advance(1.0)
+        await stage.apply(instance(1), instance(2))
+        assert [(row.joined_s, row.left_s) for row in stage.report().backends] == [(0.0, None), (1.0, None)]
 
 
 async def test_a_report_before_the_first_call_says_so() -> None:

@@ -109,6 +109,19 @@ async def test_a_call_that_its_caller_gives_up_is_reset() -> None:
         assert reset.number == h2.CANCEL
 
 
+async def test_giving_up_one_call_does_not_end_those_that_have_less_time() -> None:
+    async with calling(silent) as (server, caller):
+        other = asyncio.create_task(call(caller, timeout_s=30.0))
+        given_up = asyncio.create_task(call(caller, timeout_s=60.0))
+        await until(lambda: server.connections and len(server.connections[0].requests) == 2)
+        given_up.cancel()
+        await asyncio.wait([given_up])
+        await server.connections[0].seen(h2.RST_STREAM)
+        assert not other.done()
+        other.cancel()
+        await asyncio.wait([other])
+
+
 async def test_a_call_that_its_caller_gives_up_before_it_was_sent_is_forgotten() -> None:
     async with calling(silent, handshake=False) as (server, caller):
         task = asyncio.create_task(call(caller, timeout_s=60.0))
