@@ -172,11 +172,12 @@ class Subchannel:
         await self._gone(_CLOSE_WAIT_S)
         for link in list(self._links):
             link.abort()
-        await self._gone(None)
+        # Bounded as well: uvloop says nothing of a connection whose opening was cancelled as it came up.
+        await self._gone(_CLOSE_WAIT_S)
         if connecting is not None and not connecting.cancelled():
             connecting.result()
 
-    async def _gone(self, timeout_s: float | None) -> None:
+    async def _gone(self, timeout_s: float) -> None:
         if self._links:
             await asyncio.wait([link.gone for link in self._links], timeout=timeout_s)
 
