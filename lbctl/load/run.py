@@ -116,10 +116,11 @@ class Run:
         self._after("sweep", min(max(self._task.plan.timeout_s / 50, 0.001), 0.5), self._sweep)
 
     def _look_at_the_time(self) -> None:
-        """End a timed run, unless it was paused and has some of its time left."""
+        """End a timed run, unless it was paused or the loop's timer was early, and it has some of its time left."""
         left_s = (self._task.plan.duration_s or 0.0) - self._stopwatch.elapsed_s()
-        if self._stopwatch.was_paused and left_s > 0:
-            self._after("duration", max(left_s, _LOOK_S), self._look_at_the_time)
+        if left_s > 0:
+            least_s = _LOOK_S if self._stopwatch.was_paused else 0.0
+            self._after("duration", max(left_s, least_s), self._look_at_the_time)
         else:
             self._close("duration")
 

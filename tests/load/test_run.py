@@ -11,7 +11,7 @@ import pytest
 from lbctl.load.run import Run
 from lbctl.model import Code
 from lbctl.stats.report import Report
-from tests.fakes import FakeClock, timers, turns
+from tests.fakes import FakeClock, timers, turns, until
 from tests.load.rig import instance, plan
 from tests.load.stage import staged, task
 from tests.wire import frames as h2
@@ -53,6 +53,7 @@ async def test_a_run_of_no_calls_is_over_at_once_and_reports_nothing_as_nothing(
 async def test_a_run_of_some_time_waits_for_the_calls_in_flight() -> None:
     async with staged(task(plan(concurrency=3, duration_s=0.02))) as stage:
         await stage.drive(1)
+        stage.clock.advance(0.02)
         report = await stage.until(lambda: stage.run.report().stopping)
         assert (report.end_reason, report.in_flight) == (None, 3)
         await stage.do(lambda: stage.end(1).answer(3))
@@ -60,9 +61,23 @@ async def test_a_run_of_some_time_waits_for_the_calls_in_flight() -> None:
         assert (report.end_reason, report.ok, report.issued, report.cancelled) == ("duration", 3, 3, 0)
 
 
+async def test_a_timer_that_is_early_does_not_end_a_run_early() -> None:
+    async with staged(task(plan(concurrency=1, duration_s=0.001))) as stage:
+        await stage.drive(1)
+        stage.clock.advance(0.000_9)
+        early = stage.run._timers["duration"]
+        await until(lambda: stage.run._timers["duration"] is not early)
+        assert not stage.report().stopping
+        stage.clock.advance(0.000_1)
+        await stage.until(lambda: stage.run.report().stopping)
+        await stage.do(lambda: stage.end(1).answer(1))
+        assert (await stage.over()).elapsed_s >= 0.001
+
+
 async def test_what_has_no_reply_after_the_grace_time_is_cancelled() -> None:
     async with staged(task(plan(concurrency=3, duration_s=0.01), grace_s=0.01)) as stage:
         await stage.drive(1)
+        stage.clock.advance(0.009)
         await stage.do(lambda: stage.end(1).answer(1))
         report = await stage.over()
         assert (report.end_reason, report.ok, report.cancelled, report.errors) == ("duration", 1, 3, 0)
@@ -84,6 +99,7 @@ async def test_stop_lets_calls_finish_and_abort_does_not() -> None:
 async def test_a_run_interrupted_while_it_waits_for_its_last_calls_keeps_its_first_reason_unless_aborted() -> None:
     async with staged(task(plan(concurrency=1, duration_s=0.01))) as stage:
         await stage.drive(1)
+        stage.clock.advance(0.01)
         await stage.until(lambda: stage.run.report().stopping)
         stage.run.stop()
         await stage.do(lambda: stage.end(1).answer(1))
