@@ -185,4 +185,4 @@ async def test_the_summary_says_since_when_and_until_when() -> None:
     assert re.search(r"^Stopped by Ctrl-C after \d+\.\ds \([\d,]+\)$", done.out, re.MULTILINE)
     assert re.search(r"ADDRESS .* SINCE$", done.out, re.MULTILINE)
     assert re.search(rf"^ +{first} .* start$", done.out, re.MULTILINE)
-    assert re.search(rf"^ +{second} .* start to \d+\.\ds$", done.out, re.MULTILINE)
+    assert re.search(rf"^ +{second} .* to \d+\.\ds$", done.out, re.MULTILINE)
