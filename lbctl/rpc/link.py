@@ -93,8 +93,7 @@ class Link(asyncio.Protocol):
 
     def resume_writing(self) -> None:
         self.session.pause(False)
-        self._owner.received(self, self._now())
-        self._flusher.flush()
+        self._hand_over()
 
     def connection_lost(self, error: Exception | None) -> None:
         self.is_open = False
@@ -112,11 +111,19 @@ class Link(asyncio.Protocol):
         """Hand everything queued to the transport."""
         if self._transport is None:
             return
-        data = self.session.outgoing()
+        session = self.session
+        data = session.outgoing()
         # After close or abort uvloop's handle is gone at once, before the loss is reported.
         if data and self.is_open and not self._ours:
             self.bytes_out += len(data)
             self._transport.write(data)
+        if session.replies or session.unsent:
+            # Decided while they were being started. In a turn of its own, since ending them may start others.
+            asyncio.get_running_loop().call_soon(self._hand_over)
+
+    def _hand_over(self) -> None:
+        self._owner.received(self, self._now())
+        self._flusher.flush()
 
     @property
     def write_backlog(self) -> int:

@@ -74,6 +74,7 @@ class Session(State):
         """Send a call of any request as soon as possible; on a draining connection it comes back as unsent."""
         if self.draining:
             self.unsent.append(call)
+            self.emit(b"")  # whoever flushes looks into the baskets
             return
         self.waiting.append((call, request))
         self.pump()
@@ -216,7 +217,6 @@ class Session(State):
                 self._write_template(call)
             else:
                 self._send(call, request)
-            self.started.append(call)
         if self.draining:
             self.release_waiting()
         if self.send.busy and not self.paused:
@@ -236,6 +236,7 @@ class Session(State):
         stream = self.next_id
         self.next_id = stream + 2
         self.open[stream] = call
+        self.started.append(call)
         self.send.connection -= self._size
         raw = stream.to_bytes(4, "big")
         self.emit(b"".join((self._before, raw, self._between, raw, self._body)))
@@ -246,10 +247,12 @@ class Session(State):
         too_large = self._too_large(request, timeout_ns)
         if too_large:
             self.replies.append((call, local(Code.INTERNAL, too_large)))
+            self.emit(b"")  # whoever flushes looks into the baskets
             return
         stream = self.next_id
         self.next_id = stream + 2
         self.open[stream] = call
+        self.started.append(call)
         block = self.writer.block(request, timeout_ns)
         self.emit(h2.header_frames(stream, block, self.peer.max_frame_size))
         self.send.begin(stream, request.body())

@@ -19,6 +19,8 @@ from lbctl.wire.request import Request
 from tests.fakes import FakeClock, MemoryHost, MemoryNetwork, ServerEnd, turns
 from tests.wire import frames as h2
 
+TINY = 10  # octets of a header list that no request fits in
+
 
 def instance(number: int, weight: int | None = 1, *, host: int | None = None, status: str | None = None) -> Instance:
     """The instance of key ``/services/echo/NUMBER``, at the memory host of the same number unless told otherwise."""
@@ -111,7 +113,7 @@ class Rig:
                 host.give_up()
                 for end in host.ends:
                     end.transport.read_on()
-                    end.say(h2.settings({h2.MAX_CONCURRENT_STREAMS: 1000}))
+                    end.say(h2.settings({h2.MAX_CONCURRENT_STREAMS: 1000, h2.MAX_HEADER_LIST_SIZE: 1 << 20}))
                     end.answer(1000)
                     end.say(*(h2.trailers(stream, 13) for stream in end.begun))
             self.network.sleep.wake()
@@ -135,7 +137,10 @@ class Rig:
             session = link.session
             calls += [*session.open.values(), *(call for call, _ in session.waiting)]
             baskets = (session.done, session.replies, session.refused, session.unsent)
-            assert not any(baskets), f"calls left in the baskets of {subchannel}: {baskets}"
+            if session.peer.max_header_list == TINY:  # calls end at once, and start others: one round a turn
+                calls += [call for call, _ in session.replies]
+            else:
+                assert not any(baskets), f"calls left in the baskets of {subchannel}: {baskets}"
         assert all(isinstance(call, Batch) for call in calls)
         return [call for call in calls if isinstance(call, Batch)]
 

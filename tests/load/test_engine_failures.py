@@ -6,7 +6,8 @@ import pytest
 
 from lbctl.model import Code, Endpoint, Origin
 from lbctl.stats.tally import BackendTally
-from tests.load.rig import Rig, instance, plan
+from tests.fakes import until
+from tests.load.rig import TINY, Rig, instance, plan
 from tests.wire import frames as h2
 
 
@@ -102,6 +103,16 @@ async def test_without_a_deadline_a_call_waits_as_long_as_it_takes() -> None:
     assert rig.end(1).timeouts == [None]
     await rig.do(lambda: rig.end(1).answer(1))
     assert rig.tally.ok == 1
+    await rig.aclose()
+
+
+async def test_calls_that_a_server_would_not_take_fail_one_by_one_without_being_sent() -> None:
+    rig = Rig(plan(concurrency=3, requests=3_000, timeout_s=0.0))
+    rig.host(1).settings = {h2.MAX_HEADER_LIST_SIZE: TINY}
+    await rig.begin(1)
+    await until(lambda: rig.idle)
+    rig.check()
+    assert (rig.tally.codes, rig.end(1).heads, rig.tally.wait.total) == ({Code.INTERNAL: 3_000}, 0, 0)
     await rig.aclose()
 
 

@@ -13,7 +13,7 @@ from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, ru
 from lbctl.balance.policies import POLICIES
 from lbctl.model import Identity
 from tests.fakes import EVERYTHING, ServerEnd, turns
-from tests.load.rig import Rig, instance, plan
+from tests.load.rig import TINY, Rig, instance, plan
 from tests.wire import frames as h2
 
 NUMBERS = st.integers(1, 3)
@@ -87,6 +87,11 @@ class AnyLoad(RuleBasedStateMachine):
         self.rig.host(number).settings = {h2.MAX_CONCURRENT_STREAMS: streams}
         for end in self.ends(number)[-1:]:
             self.do(lambda end=end: end.say(h2.settings({h2.MAX_CONCURRENT_STREAMS: streams})))  # type: ignore[misc]
+
+    @rule(number=NUMBERS, size=st.sampled_from([TINY, 1 << 20]))
+    def limit_headers(self, number: int, size: int) -> None:
+        for end in self.ends(number)[-1:]:
+            self.do(lambda end=end: end.say(h2.settings({h2.MAX_HEADER_LIST_SIZE: size})))  # type: ignore[misc]
 
     @rule(number=NUMBERS, mode=st.sampled_from(["accept", "accept", "refuse", "hang"]))
     def become(self, number: int, mode: str) -> None:
