@@ -109,7 +109,7 @@ class MemoryTransport(asyncio.Transport):
 
     def write(self, data: Any) -> None:  # noqa: ANN401  # whatever asyncio calls bytes
         if self._closing:
-            return
+            raise RuntimeError("the handler is closed")  # as uvloop's does
         self.writes += 1
         self._take(data)
         if self.stalled:

@@ -70,6 +70,22 @@ async def test_a_link_that_was_never_connected_can_be_flushed_and_ended() -> Non
     assert (link.is_open, link.write_backlog, link.bytes_out) == (False, 0, 0)
 
 
+@pytest.mark.parametrize("end", ["close", "abort"])
+async def test_nothing_is_written_after_its_end(end: str) -> None:
+    bench = Bench()
+    await bench.connect()
+    getattr(bench.link, end)()
+    before = bench.link.bytes_out
+    bench.link.session.emit(h2.ping())
+    bench.flusher.flush()
+    bench.link.close()
+    bench.link.abort()
+    await bench.link.gone
+    bench.link.close()
+    bench.link.abort()
+    assert bench.link.bytes_out == before
+
+
 async def test_octets_are_counted_both_ways() -> None:
     bench = Bench()
     await bench.host.receive(bench.link)
