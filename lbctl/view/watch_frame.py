@@ -198,9 +198,13 @@ def _age(row: WatchRow, width: int, look: Look) -> str:
     return age(row.age_s).rjust(width)
 
 
+_SHORT = {"weight": "wt", "health": "chk"}  # what changed, in three letters
+
+
 def _change(row: WatchRow, width: int, look: Look) -> str:
     style = look.style
-    text = look.elide(look.show(row.change or "-"), width)
+    what, _, ago = (row.change or "-").partition(" ")
+    text = look.elide(look.show(f"{_SHORT.get(what, what)} {ago}".rstrip()), width)
     return look.paint(style.warn if row.change else style.muted, " " * (width - cell_len(text)) + text)
 
 

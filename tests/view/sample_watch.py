@@ -37,7 +37,7 @@ def watch_sample(**changes: Any) -> WatchReport:  # noqa: ANN401
     rows = (
         _row(11, 5, 0.4545, "ready", "SERVING", rtt_us=400, ttl_s=8, granted_s=10),
         _row(12, 3, 0.2727, "ready", "SERVING", rtt_us=520, ttl_s=9, granted_s=10),
-        _row(13, 0, 0.0, "draining", "SERVING", rtt_us=410, ttl_s=3, granted_s=10, change="wt 4s"),
+        _row(13, 0, 0.0, "draining", "SERVING", rtt_us=410, ttl_s=3, granted_s=10, change="weight 4s"),
         _row(14, 1, 0.0909, "down", "REFUSED", age_s=12 * 86400.0),
         _row(
             16, 2, 0.1818, "ready", "SERVING", rtt_us=1100, ttl_s=10, granted_s=10, age_s=2.0, seen_s=2.0, change="new"
