@@ -61,6 +61,7 @@ class Link(asyncio.Protocol):
         self._now = clock.now_ns
         self._transport: asyncio.Transport | None = None
         self._ours = False  # we closed it
+        self._handing_over = False  # in the next turn
         session.started = flusher.started
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
@@ -117,11 +118,13 @@ class Link(asyncio.Protocol):
         if data and self.is_open and not self._ours:
             self.bytes_out += len(data)
             self._transport.write(data)
-        if session.replies or session.unsent:
+        if (session.replies or session.unsent) and not self._handing_over:
             # Decided while they were being started. In a turn of its own, since ending them may start others.
+            self._handing_over = True
             asyncio.get_running_loop().call_soon(self._hand_over)
 
     def _hand_over(self) -> None:
+        self._handing_over = False
         self._owner.received(self, self._now())
         self._flusher.flush()
 

@@ -155,6 +155,22 @@ async def test_a_peer_that_breaks_the_protocol_is_told_why_and_left() -> None:
     assert bench.owner.told[-1] == "lost"
 
 
+async def test_what_is_decided_at_once_is_handed_over_once_and_in_the_next_turn() -> None:
+    bench = Bench()
+    bench.host.settings = {h2.MAX_HEADER_LIST_SIZE: 10}
+    await bench.connect()
+    for _ in range(3):
+        bench.link.session.enqueue(OneCall(), BIG)
+        bench.flusher.flush()
+    assert bench.owner.told == []
+    await turns()
+    assert bench.owner.told == [f"received at {bench.clock.now_ns()}"]
+    assert len(bench.link.session.replies) == 3
+    bench.link.session.replies.clear()
+    bench.link.abort()
+    await bench.link.gone
+
+
 async def test_the_end_is_told_after_everything_else() -> None:
     bench = Bench()
     await bench.connect()
