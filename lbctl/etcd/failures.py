@@ -69,8 +69,11 @@ _REASONS: tuple[tuple[re.Pattern[str], str], ...] = tuple(
         ("dns resolution failed|errors resolving", "the name does not resolve"),
         ("no route to host", "no route to host"),
         ("network is unreachable", "network is unreachable"),
+        (
+            "failed to connect.*(socket closed|endpoint closing|connection reset)",
+            "it closes the connection; is TLS on at one end only?",
+        ),
         ("connection reset", "connection reset"),
-        ("failed to connect.*(socket closed|endpoint closing)", "it closes the connection; is TLS on at one end only?"),
         ("socket closed|endpoint closing", "connection closed"),
         ("deadline exceeded|timeout occurred", "timed out"),
         ("keepalive watchdog|ping timeout", "no answer to keepalive"),
