@@ -12,7 +12,7 @@ from pathlib import Path
 from types import TracebackType
 from typing import TYPE_CHECKING, Self
 
-from lbctl.errors import ExitCode, LbctlError, UsageError
+from lbctl.errors import CannotCall, ExitCode, LbctlError, UsageError
 
 if TYPE_CHECKING:
     from lbctl.cli.settings import Settings
@@ -66,7 +66,7 @@ class Sink:
     def finish(self, finished: Finished) -> int:
         """Write the result and return the exit status; after SIGHUP only the file is written.
 
-        Raises NotSaved, with the result printed.
+        Raises NotSaved, and CannotCall for a run that was given up; the result is printed before.
         """
         report, number = finished.report, finished.signal
         hung_up = number is not None and number == getattr(signal, "SIGHUP", None)
@@ -78,6 +78,11 @@ class Sink:
                 raise NotSaved(f"--save: cannot write {self._save}: {_reason(failure)}")
             if self._save is not None and not hung_up:
                 self.note(f"saved {self._save}")
+        if report is not None and report.end_reason == "error":
+            raise CannotCall(
+                "the run was given up: no backend was ready any more",
+                f"see what is left of it: lbctl ls {report.service} --check",
+            )
         return ExitCode.OK if number is None else 128 + number
 
     def _saved(self, report: Report) -> OSError | None:

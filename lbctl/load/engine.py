@@ -30,6 +30,7 @@ _FOREVER_NS: Final = 1 << 62
 _ANY: Final = Call()
 LATE: Final = Reply(Code.DEADLINE_EXCEEDED, Origin.CLIENT, "deadline exceeded")
 NO_BACKEND: Final = Reply(Code.UNAVAILABLE, Origin.CLIENT, "no backend was ready before the deadline")
+GIVEN_UP: Final = Reply(Code.UNAVAILABLE, Origin.CLIENT, "no backend was ready when the run was given up")
 CANCELLED: Final = Reply(Code.CANCELLED, Origin.CLIENT, "cancelled at the end of the run")
 
 
@@ -59,6 +60,7 @@ class Engine:
         self._lanes: dict[Peer, Lane] = {}  # where a picked peer's calls go
         self._holders: set[Lane] = set()  # also lanes of earlier memberships, whose calls may not have ended yet
         self._cancelling = False
+        self.starving_since_ns = 0  # when calls began to wait because no backend is ready, 0 while one is
         self._parked: deque[Batch] = deque()  # calls that no backend is ready for
 
     @property
@@ -98,6 +100,7 @@ class Engine:
     def _start(self, batch: Batch, count: int) -> None:
         picker = self._balancer.picker
         if picker is None:
+            self.starving_since_ns = self.starving_since_ns or batch.queued_ns
             self._parked.extend(batch.alone() for _ in repeat(None, count))
             return
         pick = picker.pick
@@ -229,6 +232,7 @@ class Engine:
     def _send_again(self, call: Batch, now_ns: int) -> None:
         picker = self._balancer.picker
         if picker is None:
+            self.starving_since_ns = self.starving_since_ns or now_ns
             self._parked.append(call)
             return
         if call.deadline_ns < _FOREVER_NS:
@@ -242,6 +246,7 @@ class Engine:
         if not self._parked or self._balancer.picker is None:
             return
         now = self._now()
+        self.starving_since_ns = 0
         parked, self._parked = self._parked, deque()
         for call in parked:
             self._send_again(call, now)
@@ -254,10 +259,21 @@ class Engine:
         late = [call for call in self._parked if call.deadline_ns <= now_ns]
         if late:
             self._parked = deque(call for call in self._parked if call.deadline_ns > now_ns)
-            self.completed += len(late)
-            for _ in late:
-                self._tally.failed(None, NO_BACKEND)
+            self._fail_without_backend(len(late), NO_BACKEND)
         self.refill()
+
+    def give_up(self) -> None:
+        """Issue nothing more and fail what waits for a backend; calls on connections go on."""
+        self.closed = True
+        waiting = len(self._parked)
+        self._parked.clear()
+        self._fail_without_backend(waiting, GIVEN_UP)
+        self._idle()
+
+    def _fail_without_backend(self, count: int, reply: Reply) -> None:
+        self.completed += count
+        for _ in repeat(None, count):
+            self._tally.failed(None, reply)
 
     def cancel(self) -> None:
         """End everything in flight as cancelled."""

@@ -38,4 +38,5 @@ class Task:
     request_for: Callable[[Endpoint], Request]
     connect_timeout_s: float = 10.0
     grace_s: float = 5.0
+    starve_s: float = 30.0  # how long a run without a duration waits for any backend to be ready
     policy_options: Mapping[str, str] = field(default_factory=dict)

@@ -27,6 +27,7 @@ from lbctl.stats.report import Report
 from lbctl.stats.tally import Tally
 
 _COMPLETED: Final = "completed"
+_LOOK_FOR_BACKENDS_S: Final = 0.1
 _LOOK_S: Final = 0.02  # how exact the end of a timed run is that was paused
 
 
@@ -98,6 +99,8 @@ class Run:
             return self._idle()
         if self._task.plan.duration_s is not None:
             self._after("duration", self._task.plan.duration_s, self._look_at_the_time)
+        else:
+            self._look_for_backends()
         self._engine.begin()
         if self._task.plan.timeout_ns:
             self._sweep()
@@ -123,6 +126,17 @@ class Run:
             self._after("duration", max(left_s, least_s), self._look_at_the_time)
         else:
             self._close("duration")
+
+    def _look_for_backends(self) -> None:
+        """End a run that nobody can serve and no duration bounds: its calls would fail one time-out after another."""
+        since_ns = self._engine.starving_since_ns
+        limit_s = self._task.starve_s
+        if since_ns and self._clock.now_ns() - since_ns >= limit_s * 1e9:
+            self.note("health", None, f"no backend was ready for {limit_s:g}s: the run is given up", "bad")
+            self._close("error")
+            self._engine.give_up()
+        else:
+            self._after("backends", _LOOK_FOR_BACKENDS_S, self._look_for_backends)
 
     def _close(self, why: str) -> None:
         """Issue nothing more; after the grace time cancel what is still in flight."""

@@ -101,7 +101,7 @@ class Report:
     stopping: bool
     concurrency: int  # now
     issued: int
-    completed: int  # ok + errors
+    completed: int  # ok + errors + cancelled
     ok: int
     errors: int
     cancelled: int

@@ -243,6 +243,34 @@ async def test_nothing_done_after_the_end_changes_the_report() -> None:
         assert numbers(stage.report()) == before
 
 
+async def test_a_counted_run_that_nobody_can_serve_any_more_is_given_up() -> None:
+    async with staged(task(plan(concurrency=2, requests=10))) as stage:
+        await stage.drive(1)
+        await stage.apply()
+        await stage.do(lambda: stage.end(1).answer(2))
+        stage.clock.advance(29.0)
+        assert (await stage.do(lambda: None)).end_reason is None
+        stage.clock.advance(1.0)
+        report = await stage.over()
+        assert (report.end_reason, report.issued, report.ok, report.errors) == ("error", 4, 2, 2)
+        assert dict(report.codes) == {Code.OK: 2, Code.UNAVAILABLE: 2}
+        assert stage.texts()[-1] == "no backend was ready for 30s: the run is given up"
+
+
+async def test_a_counted_run_goes_on_with_a_backend_that_comes_in_time() -> None:
+    async with staged(task(plan(concurrency=2, requests=4, timeout_s=0.0))) as stage:
+        await stage.drive(1)
+        await stage.apply()
+        await stage.do(lambda: stage.end(1).answer(2))
+        stage.clock.advance(29.0)
+        await stage.apply(instance(2))
+        await stage.until(lambda: stage.host(2).open)
+        stage.clock.advance(29.0)
+        await stage.do(lambda: stage.end(2).answer(2))
+        report = await stage.over()
+        assert (report.end_reason, report.ok) == ("completed", 4)
+
+
 async def test_the_time_of_a_run_stands_still_while_it_is_paused() -> None:
     async with staged(task(plan(concurrency=1, requests=2))) as stage:
         await stage.drive(1)

@@ -1,0 +1,33 @@
+"""What becomes of a finished run: its result on standard output, and an exit status that tells a script enough."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import pytest
+
+from lbctl.cli.hammer_output import Sink
+from lbctl.cli.screens import caps_of
+from lbctl.cli.settings import resolve
+from lbctl.commands.hammer import Finished
+from lbctl.errors import CannotCall, ExitCode
+from tests.view.sample import sample
+
+
+def sink() -> Sink:
+    settings = replace(resolve({}, {}, {}), output="text")
+    return Sink(settings, caps_of(settings), None, "echo")
+
+
+def test_a_run_that_was_given_up_prints_its_result_and_is_5(capsys: pytest.CaptureFixture[str]) -> None:
+    report = replace(sample(), service="echo", end_reason="error")
+    with pytest.raises(CannotCall) as raised:
+        sink().finish(Finished(report, None))
+    assert str(raised.value) == "the run was given up: no backend was ready any more"
+    assert (raised.value.exit_code, raised.value.hint) == (5, "see what is left of it: lbctl ls echo --check")
+    assert "Stopped by an error" in capsys.readouterr().out
+
+
+def test_a_completed_run_with_errors_in_it_is_0(capsys: pytest.CaptureFixture[str]) -> None:
+    assert sink().finish(Finished(replace(sample(), end_reason="completed"), None)) == ExitCode.OK
+    assert "Summary" in capsys.readouterr().out
