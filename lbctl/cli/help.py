@@ -6,6 +6,8 @@ from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
+from lbctl.cli.layouts import LAYOUTS
+
 _GROUPS = {
     "look": "Look at the registry",
     "load": "Put load on backends",
@@ -67,7 +69,7 @@ def root_help(commands: Iterable[Listed]) -> str:
         "Options of commands that read etcd, before or after their name:",
         "  --endpoints LIST  host:port, comma-separated (default 127.0.0.1:2379)",
         "  --prefix KEY      look only at keys that start with this",
-        "  --format NAME     layout of the keys: auto, etcd-naming, seed",
+        f"  --format NAME     layout of the keys: {', '.join(LAYOUTS)}",
         "  --user, --password-file, --cacert, --cert, --key, --dial-timeout, --command-timeout",
         "",
         "Settings: option, then LBCTL_NAME, then ETCDCTL_NAME, then the settings file, then the default.",

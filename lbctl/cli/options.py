@@ -14,6 +14,7 @@ import typer
 
 from lbctl.cli.config import config_paths, read_config
 from lbctl.cli.failures import append, internal_errors
+from lbctl.cli.layouts import LAYOUTS
 from lbctl.cli.settings import Settings, resolve
 from lbctl.errors import UsageError
 
@@ -91,7 +92,7 @@ class _Layouts:
         str | None,
         _option(
             "--format",
-            text="layout of the keys: auto, etcd-naming, seed (default auto; env LBCTL_FORMAT)",
+            text=f"layout of the keys: {', '.join(LAYOUTS)} (default auto; env LBCTL_FORMAT)",
             metavar="NAME",
             panel=_ETCD,
         ),

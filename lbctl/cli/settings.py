@@ -8,6 +8,7 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
+from lbctl.cli.layouts import LAYOUTS
 from lbctl.cli.values import names_https, parse_endpoints, parse_positive_duration
 from lbctl.errors import UsageError
 from lbctl.model import Endpoint
@@ -33,11 +34,8 @@ def _color(value: str) -> str:
 
 
 def _layout(value: str) -> str | None:
-    from lbctl.discovery.codecs import CODECS
-
-    names = ["auto", *(codec.name for codec in CODECS)]
-    if value not in names:
-        raise ValueError(f"{value!r} is not a layout (use one of {', '.join(names)})")
+    if value not in LAYOUTS:
+        raise ValueError(f"{value!r} is not a layout (use one of {', '.join(LAYOUTS)})")
     return None if value == "auto" else value
 
 
