@@ -243,7 +243,7 @@ class Engine:
 
     def repicked(self) -> None:
         """The picker changed: send what was waiting for one."""
-        if not self._parked or self._balancer.picker is None:
+        if not (self._parked or self.starving_since_ns) or self._balancer.picker is None:
             return
         now = self._now()
         self.starving_since_ns = 0

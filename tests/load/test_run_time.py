@@ -5,7 +5,14 @@ from __future__ import annotations
 from lbctl.model import Code
 from tests.fakes import turns
 from tests.load.rig import instance, plan
-from tests.load.stage import staged, task
+from tests.load.stage import Stage, staged, task
+
+
+async def looked(stage: Stage) -> None:
+    """The run has looked for backends once more, and did not give up."""
+    before = stage.run._timers["backends"]
+    await stage.until(lambda: stage.run._timers["backends"] is not before)
+    assert not stage.report().stopping
 
 
 async def test_a_counted_run_that_nobody_can_serve_any_more_is_given_up() -> None:
@@ -31,9 +38,28 @@ async def test_a_counted_run_goes_on_with_a_backend_that_comes_in_time() -> None
         await stage.apply(instance(2))
         await stage.until(lambda: stage.host(2).open)
         stage.clock.advance(29.0)
+        await looked(stage)
         await stage.do(lambda: stage.end(2).answer(2))
         report = await stage.over()
         assert (report.end_reason, report.ok) == ("completed", 4)
+
+
+async def test_an_outage_that_outlived_its_calls_is_forgotten_when_a_backend_is_back() -> None:
+    async with staged(task(plan(concurrency=2, requests=6, timeout_s=1.0))) as stage:
+        await stage.drive(1)
+        await stage.apply()
+        await stage.do(lambda: stage.end(1).answer(2))
+        stage.run.hand.pause()
+        stage.clock.advance(1.0)
+        await stage.until(lambda: not stage.report().in_flight)  # both waited for a backend until their deadline
+        await stage.apply(instance(2))
+        await stage.until(lambda: stage.host(2).open)
+        stage.clock.advance(60.0)
+        await looked(stage)
+        await stage.do(stage.run.hand.resume)
+        await stage.do(lambda: stage.end(2).answer(2))
+        report = await stage.over()
+        assert (report.end_reason, report.ok, report.errors) == ("completed", 4, 2)
 
 
 async def test_the_time_of_a_run_stands_still_while_it_is_paused() -> None:
