@@ -9,13 +9,29 @@ from typing import Any, NamedTuple
 
 
 class Endpoint(NamedTuple):
-    """One place to dial: a host name or IP literal without brackets, and a TCP port."""
+    """One place to dial: a host name or IP literal without brackets, and a TCP port.
+
+    A unix socket is ``unix:/path`` or ``unix-abstract:name`` as the host, and port 0.
+    """
 
     host: str
     port: int
 
     def __str__(self) -> str:
+        if self.is_unix:
+            return self.host
         return f"[{self.host}]:{self.port}" if ":" in self.host else f"{self.host}:{self.port}"
+
+    @property
+    def is_unix(self) -> bool:
+        return self.host.startswith(("unix:", "unix-abstract:"))
+
+    @property
+    def authority(self) -> str:
+        """What a server is told it was called by: without an IPv6 zone, and localhost for a unix socket."""
+        if self.is_unix:
+            return "localhost"
+        return str(Endpoint(self.host.partition("%")[0], self.port))
 
 
 class Code(IntEnum):
@@ -133,13 +149,16 @@ class Registry:
 
 
 class Reply(NamedTuple):
-    """How one attempt ended. ``message`` is the response body where the caller asked to keep it."""
+    """How one attempt ended. ``message`` is the first response message where the caller asked to keep them."""
 
     code: Code
     origin: Origin = Origin.SERVER
     reason: str = ""
     message: bytes = b""
     raw_code: int | None = None  # the number sent, when it is above 16
+    messages: tuple[bytes, ...] = ()  # every response message of a stream, where the caller asked to keep them
+    sent: int = 0  # messages of a stream that were written
+    received: int = 0  # messages of a stream that came back
 
 
 class Event(NamedTuple):

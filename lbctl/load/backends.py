@@ -15,7 +15,8 @@ from lbctl.load.lane import Lane
 from lbctl.model import Endpoint, Identity, Instance
 from lbctl.rpc.dial import TCP, Network
 from lbctl.rpc.link import Flusher
-from lbctl.rpc.subchannel import Connectivity, Subchannel
+from lbctl.rpc.subchannel import Subchannel
+from lbctl.rpc.transport import Connectivity, Transport
 from lbctl.stats.tally import Tally
 from lbctl.wire.request import Request
 
@@ -47,7 +48,7 @@ class Backends:
         elapsed_s: Callable[[], float],
     ) -> None:
         self.lanes: dict[Identity, Lane] = {}
-        self._subchannels: list[Subchannel] = []  # also those of earlier memberships
+        self._subchannels: list[Transport] = []  # also those of earlier memberships
         self._current: dict[Identity, Lane] = {}
         self._balancer = balancer
         self._engine = engine

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from lbctl.wire.state import Wait
+
 
 class Batch:
     """Times in nanoseconds of the run's clock. ``timeout_ns`` is 0 while the request's own deadline is stated.
@@ -9,13 +11,14 @@ class Batch:
     A call that has to wait, or is sent again, leaves the batch and gets an object of its own (``alone``).
     """
 
-    __slots__ = ("attempts", "deadline_ns", "left", "queued_ns", "timeout_ns", "written_ns")
+    __slots__ = ("attempts", "deadline_ns", "left", "queued_ns", "timeout_ns", "waited_for", "written_ns")
 
     def __init__(self, queued_ns: int, deadline_ns: int) -> None:
         self.queued_ns = queued_ns
         self.deadline_ns = deadline_ns
         self.written_ns = 0  # 0 until it was written
         self.timeout_ns = 0
+        self.waited_for = Wait.NOTHING
         self.attempts = 1
         self.left = 0  # calls that left this batch
 

@@ -21,9 +21,9 @@ from lbctl.load.lane import Lane
 from lbctl.load.plan import Plan
 from lbctl.model import Code, Origin, Reply
 from lbctl.rpc.link import Flusher
+from lbctl.rpc.transport import Baskets
 from lbctl.stats.histogram import bucket_of
 from lbctl.stats.tally import Tally
-from lbctl.wire.session import Session
 from lbctl.wire.state import UNSENT_DEADLINE
 
 _FOREVER_NS: Final = 1 << 62
@@ -114,7 +114,7 @@ class Engine:
         if written:
             self._tally.wait.record((now - batch.queued_ns) // 1000, written)
 
-    def absorb(self, lane: Lane, session: Session, now_ns: int) -> None:
+    def absorb(self, lane: Lane, session: Baskets, now_ns: int) -> None:
         """Take what a connection finished, record it, and start as many new calls."""
         done = session.done
         if done:
@@ -171,7 +171,7 @@ class Engine:
             call.written_ns = now
             self._tally.wait.record((now - call.queued_ns) // 1000)
 
-    def _absorb_rest(self, lane: Lane, session: Session, now_ns: int) -> None:
+    def _absorb_rest(self, lane: Lane, session: Baskets, now_ns: int) -> None:
         """Failed calls, refused ones, and those that could not be sent."""
         replies, session.replies = session.replies, []
         refused, session.refused = session.refused, []

@@ -7,13 +7,12 @@ from typing import TYPE_CHECKING, cast
 
 from lbctl.balance.peer import Peer
 from lbctl.model import Instance
-from lbctl.rpc.subchannel import Connectivity, Subchannel
+from lbctl.rpc.transport import Baskets, Connectivity, Transport
 from lbctl.stats.tally import BackendTally
 
 if TYPE_CHECKING:
     from lbctl.load.batch import Batch
     from lbctl.load.engine import Engine
-    from lbctl.wire.session import Session
     from lbctl.wire.state import Call
 
 Told = Callable[["Lane", Connectivity, str], None]
@@ -33,7 +32,7 @@ class Lane:
         self.joined_s: float = before.joined_s if before else joined_s
         self.left_s: float | None = None
         self.told = ""  # the last trouble that was made an event of
-        self.subchannel: Subchannel
+        self.subchannel: Transport
         self._engine = engine
         self._told = told
 
@@ -50,11 +49,11 @@ class Lane:
             return "drained"
         return str(self.subchannel.state)
 
-    def finished(self, subchannel: Subchannel, session: Session, now_ns: int) -> None:
-        self._engine.absorb(self, session, now_ns)
+    def finished(self, transport: Transport, baskets: Baskets, now_ns: int) -> None:
+        self._engine.absorb(self, baskets, now_ns)
 
-    def returned(self, subchannel: Subchannel, calls: list[Call], now_ns: int) -> None:
+    def returned(self, transport: Transport, calls: list[Call], now_ns: int) -> None:
         self._engine.take_back(self, cast("list[Batch]", calls), now_ns)  # they are the batches the engine sent
 
-    def changed(self, subchannel: Subchannel, state: Connectivity, reason: str) -> None:
+    def changed(self, transport: Transport, state: Connectivity, reason: str) -> None:
         self._told(self, state, reason)

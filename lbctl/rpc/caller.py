@@ -11,10 +11,10 @@ from typing import Final, NamedTuple, Self
 from lbctl.clock import Clock, SystemClock
 from lbctl.model import Code, Endpoint, Origin, Reply
 from lbctl.rpc.link import Flusher
-from lbctl.rpc.subchannel import Connectivity, Subchannel
+from lbctl.rpc.subchannel import Subchannel
+from lbctl.rpc.transport import Baskets, Connectivity, Transport
 from lbctl.wire.request import Headers, Request
-from lbctl.wire.session import Session
-from lbctl.wire.state import DEADLINE, Call
+from lbctl.wire.state import DEADLINE, Call, Wait
 
 _CLOSED: Final = Reply(Code.UNAVAILABLE, Origin.CLIENT, "connection closed")
 
@@ -29,12 +29,13 @@ class Result(NamedTuple):
 class _Pending:
     """A call somebody awaits."""
 
-    __slots__ = ("attempts", "deadline_ns", "future", "request", "timeout_ns")
+    __slots__ = ("attempts", "deadline_ns", "future", "request", "timeout_ns", "waited_for")
 
     def __init__(self, request: Request, deadline_ns: int) -> None:
         self.request = request
         self.deadline_ns = deadline_ns
         self.timeout_ns = 0
+        self.waited_for = Wait.NOTHING
         self.attempts = 1
         self.future: asyncio.Future[Result] = asyncio.get_running_loop().create_future()
 
@@ -130,7 +131,7 @@ class Caller:
 
     # What the subchannel tells.
 
-    def finished(self, subchannel: Subchannel, session: Session, now_ns: int) -> None:
+    def finished(self, transport: Transport, session: Baskets, now_ns: int) -> None:
         """Resolve what is over, send again what was not processed."""
         replies, session.replies = session.replies, []
         refused, session.refused = session.refused, []
@@ -154,18 +155,18 @@ class Caller:
         # In the next turn of the loop: the connection that gave it back is still being dealt with.
         asyncio.get_running_loop().call_soon(self._send, call)
 
-    def returned(self, subchannel: Subchannel, calls: list[Call], now_ns: int) -> None:
+    def returned(self, transport: Transport, calls: list[Call], now_ns: int) -> None:
         """Calls that waited in the subchannel when its connection failed."""
         for call in calls:
             assert isinstance(call, _Pending)
             asyncio.get_running_loop().call_soon(self._send, call)
 
-    def changed(self, subchannel: Subchannel, state: Connectivity, reason: str) -> None:
+    def changed(self, transport: Transport, state: Connectivity, reason: str) -> None:
         """Release or fail the calls that wait for the connection."""
         waiting, self._waiting = self._waiting, []
         if state is Connectivity.READY:
             for call in waiting:
-                subchannel.enqueue(call, call.request)
+                transport.enqueue(call, call.request)
         elif state is Connectivity.TRANSIENT_FAILURE:
             for call in waiting:
                 call.end(self._unreachable())

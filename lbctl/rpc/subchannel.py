@@ -12,15 +12,15 @@ from __future__ import annotations
 
 import asyncio
 from collections import Counter
-from enum import StrEnum
 from random import Random
-from typing import Final, Protocol
+from typing import Final
 
 from lbctl.clock import Clock
 from lbctl.model import Endpoint, Reply
 from lbctl.rpc.backoff import Backoff
 from lbctl.rpc.dial import TCP, Network, describe_failure
 from lbctl.rpc.link import Flusher, Link
+from lbctl.rpc.transport import Connectivity, Gauges, Listener
 from lbctl.wire.frames import ErrorCode, goaway
 from lbctl.wire.request import Request
 from lbctl.wire.session import Session
@@ -29,26 +29,6 @@ from lbctl.wire.state import Call
 _LIVED_NS: Final = 1_000_000_000
 _PATIENCE_S: Final = 1.0  # how long calls wait for the replacement of a connection
 _CLOSE_WAIT_S: Final = 0.5  # for what is written last to reach the peer
-
-
-class Connectivity(StrEnum):
-    """gRPC's connectivity states."""
-
-    IDLE = "idle"
-    CONNECTING = "connecting"
-    READY = "ready"
-    TRANSIENT_FAILURE = "transient_failure"
-    SHUTDOWN = "shutdown"
-
-
-class Listener(Protocol):
-    """Who uses a subchannel. ``finished`` takes the baskets of the session; ``returned`` gets never-sent calls."""
-
-    def finished(self, subchannel: Subchannel, session: Session, now_ns: int) -> None: ...
-
-    def returned(self, subchannel: Subchannel, calls: list[Call], now_ns: int) -> None: ...
-
-    def changed(self, subchannel: Subchannel, state: Connectivity, reason: str) -> None: ...
 
 
 class Subchannel:
@@ -149,6 +129,10 @@ class Subchannel:
         now = self._clock.now_ns()
         for link in list(self._links):
             self._settle(link, now)
+
+    def gauges(self) -> Gauges:
+        """What the living connections hold."""
+        return Gauges(len(self._links), len(self._parked) + sum(len(link.session.waiting) for link in self._links))
 
     def total_counters(self) -> Counter[str]:
         """What all connections of this subchannel counted, the living ones included."""

@@ -13,8 +13,9 @@ from lbctl.wire import frames as h2
 from lbctl.wire.frames import ErrorCode, error_name
 from lbctl.wire.head import Head
 from lbctl.wire.header_reader import CompressionError, HeaderBomb
+from lbctl.wire.limits import OWN_STREAM_LIMIT
 from lbctl.wire.response import MessageTooLarge, Response
-from lbctl.wire.state import OWN_STREAM_LIMIT, Partial, State
+from lbctl.wire.state import Partial, State
 from lbctl.wire.status import from_rst, local, of_response
 from lbctl.wire.windows import STREAM_WINDOW, WindowOverflow
 

@@ -1,4 +1,4 @@
-"""A unary request and its header list (gRPC over HTTP/2)."""
+"""A request and its header list (gRPC over HTTP/2)."""
 
 from __future__ import annotations
 
@@ -15,10 +15,31 @@ _UNITS: Final = (("m", 1_000_000), ("S", 1_000_000_000), ("M", 60_000_000_000), 
 
 
 @dataclass(frozen=True, slots=True)
+class Stream:
+    """A streaming method: which sides stream, what is sent, and when lbctl ends the call by itself.
+
+    ``count`` messages are sent, the given ones in turn (1 unless the client streams; 0: until ``duration_ns``), with a
+    pause of ``interval_ns`` between two of them, or all at once. After ``limit`` response messages, or ``duration_ns``
+    after its start, the call is ended from our side and counts as OK: a client that streams ends its side, any other
+    cancels; 0 leaves the end to the server.
+    """
+
+    client: bool
+    server: bool
+    messages: tuple[bytes, ...]
+    count: int = 1
+    interval_ns: int = 0
+    limit: int = 0
+    duration_ns: int = 0
+
+
+@dataclass(frozen=True, slots=True)
 class Request:
     """What every call of a run sends: full path, message bytes, metadata, and the deadline it states.
 
-    ``timeout_ns`` is the whole call's deadline in nanoseconds; 0 states none.
+    ``timeout_ns`` is the whole call's deadline in nanoseconds; 0 states none. ``stream`` is None for a unary method;
+    with it, its messages are sent and ``message`` is not. ``gzip`` compresses every message. The values of
+    ``sensitive`` names, beside those that always are, never enter a compression table.
     """
 
     path: str
@@ -27,6 +48,9 @@ class Request:
     timeout_ns: int
     metadata: Headers = ()
     scheme: str = "http"
+    stream: Stream | None = None
+    gzip: bool = False
+    sensitive: frozenset[bytes] = frozenset()
 
     def headers(self) -> Headers:
         """The stable header fields, pseudo-fields first; grpc-timeout is not among them (see ``timeout_value``)."""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import Counter, deque
 from collections.abc import Callable
+from enum import IntEnum
 from typing import Final, NamedTuple, Protocol
 
 from lbctl.model import Code, Reply
@@ -11,13 +12,22 @@ from lbctl.wire.frames import MAX_FRAME_SIZE, ErrorCode, goaway, rst_stream
 from lbctl.wire.head import parse
 from lbctl.wire.header_reader import HeaderReader
 from lbctl.wire.header_writer import HeaderWriter
+from lbctl.wire.limits import LAST_STREAM, OWN_STREAM_LIMIT
 from lbctl.wire.request import Request
 from lbctl.wire.response import Response
 from lbctl.wire.status import OK_REPLY, local, lost
 from lbctl.wire.windows import ReceiveWindow, SendWindows
 
-LAST_STREAM: Final = 0x5FFF_FFFF  # 75 % of the ids: a successor takes over long before they run out
-OWN_STREAM_LIMIT: Final = 1000  # in flight per connection, where the peer states no limit
+
+class Wait(IntEnum):
+    """What a call had to wait for before it could be written."""
+
+    NOTHING = 0
+    CONNECTION = 1  # none was up
+    SLOT = 2  # as many streams were open as the peer, or we, allow
+    WINDOW = 3  # flow-control credit for its request
+    PEER = 4  # the peer did not read
+
 
 # How far a reply on the fast path has come; absent means nothing was received yet.
 HEADERS_SEEN: Final = 1
@@ -34,11 +44,12 @@ class Call(Protocol):
     """What the session asks of a call; the engine's own object. ``timeout_ns`` 0 states the request's deadline.
 
     One object may stand for many calls that were started together. ``alone`` makes one for a single call, which has
-    to wait and so is written at another time than the rest.
+    to wait and so is written at another time than the rest; what it waits for is written into ``waited_for``.
     """
 
     deadline_ns: int
     timeout_ns: int
+    waited_for: Wait
 
     def alone(self) -> Call: ...
 
@@ -67,12 +78,13 @@ def _nobody() -> None:
 
 
 class State:
-    """Streams, windows, header contexts and the five baskets that calls end up in.
+    """Streams, windows, header contexts and the baskets that calls end up in.
 
     ``done``: calls answered OK (no message kept). ``replies``: (call, reply) of every other end. ``unsent``: calls
     of which nothing was written, free to go elsewhere. ``refused``: (call, reply) the peer says it did not process:
     one transparent retry is allowed, else the reply stands. ``started``: calls that had to wait and are in the output
-    now; sessions that are flushed together share this list.
+    now; sessions that are flushed together share this list. ``early``: ended calls whose response headers came in an
+    earlier read, and when, in ns. ``gaps``: time between two messages that a stream received, in ns.
     """
 
     def __init__(self, *, keep_messages: bool) -> None:
@@ -86,6 +98,8 @@ class State:
         self.unsent: list[Call] = []
         self.refused: list[tuple[Call, Reply]] = []
         self.started: list[Call] = []
+        self.early: list[tuple[Call, int]] = []
+        self.gaps: list[int] = []
         self.counters: Counter[str] = Counter()
         self.open: dict[int, Call] = {}
         self.progress: dict[int, int] = {}

@@ -13,7 +13,8 @@ from lbctl.load.engine import Engine
 from lbctl.load.plan import Plan
 from lbctl.model import Endpoint, Event, Instance
 from lbctl.rpc.link import Flusher
-from lbctl.rpc.subchannel import Connectivity, Subchannel
+from lbctl.rpc.subchannel import Subchannel
+from lbctl.rpc.transport import Connectivity
 from lbctl.stats.tally import Tally
 from lbctl.wire.request import Request
 from tests.fakes import FakeClock, MemoryHost, MemoryNetwork, ServerEnd, turns
@@ -81,8 +82,10 @@ class Rig:
             self.network.host(each.endpoint.port)
         self.backends.apply(instances)
         for lane in self.backends.lanes.values():
-            if lane.subchannel not in self.subchannels:
-                self.subchannels.append(lane.subchannel)
+            subchannel = lane.subchannel
+            assert isinstance(subchannel, Subchannel)
+            if subchannel not in self.subchannels:
+                self.subchannels.append(subchannel)
         await turns()
         self.check()
 

@@ -7,7 +7,7 @@ import asyncio
 import pytest
 
 from lbctl.model import Endpoint, Event
-from lbctl.rpc.subchannel import Connectivity
+from lbctl.rpc.transport import Connectivity
 from tests.load.rig import Rig, instance, plan
 from tests.wire import frames as h2
 

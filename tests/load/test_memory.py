@@ -10,6 +10,7 @@ import weakref
 import pytest
 
 from lbctl.rpc.link import Link
+from lbctl.rpc.subchannel import Subchannel
 from tests.fakes import MemoryHost, turns
 from tests.load.rig import Rig, instance, plan
 from tests.wire import frames as h2
@@ -69,6 +70,7 @@ async def test_a_connection_that_is_over_is_freed_without_the_collector() -> Non
     rig = Rig(plan(concurrency=4))
     await rig.begin(1)
     (lane,) = rig.backends.lanes.values()
+    assert isinstance(lane.subchannel, Subchannel)
     (link,) = lane.subchannel._links
     ghost: weakref.ref[Link] = weakref.ref(link)
     session = weakref.ref(link.session.reader._decoder)

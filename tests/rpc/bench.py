@@ -7,10 +7,10 @@ from dataclasses import dataclass
 from random import Random
 
 from lbctl.rpc.link import Flusher
-from lbctl.rpc.subchannel import Connectivity, Subchannel
+from lbctl.rpc.subchannel import Subchannel
+from lbctl.rpc.transport import Baskets, Connectivity, Transport
 from lbctl.wire.request import Request
-from lbctl.wire.session import Session
-from lbctl.wire.state import Call
+from lbctl.wire.state import Call, Wait
 from tests.fakes import FakeClock, MemoryNetwork, turns
 
 IDLE, CONNECTING, READY, FAILURE, SHUTDOWN = Connectivity
@@ -23,6 +23,7 @@ class OneCall:
 
     deadline_ns: int = 1 << 62
     timeout_ns: int = 0
+    waited_for: Wait = Wait.NOTHING
     end: str = ""
 
     def alone(self) -> OneCall:
@@ -52,7 +53,7 @@ class Bench:
             patience_s=patience_s,
         )
 
-    def finished(self, subchannel: Subchannel, session: Session, now_ns: int) -> None:
+    def finished(self, subchannel: Transport, session: Baskets, now_ns: int) -> None:
         done, session.done = session.done, []
         replies, session.replies = session.replies, []
         refused, session.refused = session.refused, []
@@ -64,7 +65,7 @@ class Bench:
         for call, end in ends:
             self._end(call, end)
 
-    def returned(self, subchannel: Subchannel, calls: list[Call], now_ns: int) -> None:
+    def returned(self, subchannel: Transport, calls: list[Call], now_ns: int) -> None:
         for call in calls:
             self._end(call, "returned")
 
@@ -73,7 +74,7 @@ class Bench:
         assert not call.end
         call.end = end
 
-    def changed(self, subchannel: Subchannel, state: Connectivity, reason: str) -> None:
+    def changed(self, subchannel: Transport, state: Connectivity, reason: str) -> None:
         assert (subchannel.state, subchannel.reason) == (state, reason)
         self.told.append((state, reason))
 

@@ -7,7 +7,7 @@ from random import Random
 import pytest
 
 from lbctl.rpc.backoff import Backoff
-from lbctl.rpc.subchannel import Connectivity, Subchannel
+from lbctl.rpc.transport import Connectivity, Transport
 from lbctl.wire.request import Request
 from tests.fakes import quiet_loop, turns, until
 from tests.rpc.bench import CONNECTING, FAILURE, IDLE, READY, SHUTDOWN, Bench, OneCall, ends
@@ -300,7 +300,7 @@ async def test_settling_hands_over_and_writes_what_was_queued() -> None:
 async def test_a_mistake_of_ours_while_connecting_is_not_swallowed() -> None:
     bench = Bench()
 
-    def broken(subchannel: Subchannel, state: Connectivity, reason: str) -> None:
+    def broken(subchannel: Transport, state: Connectivity, reason: str) -> None:
         raise RuntimeError("ours")
 
     bench.changed = broken  # type: ignore[method-assign]

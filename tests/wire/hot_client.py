@@ -14,21 +14,22 @@ from typing import Self
 from lbctl.clock import SystemClock
 from lbctl.model import Code, Endpoint, Origin, Reply
 from lbctl.rpc.link import Flusher
-from lbctl.rpc.subchannel import Connectivity, Subchannel
+from lbctl.rpc.subchannel import Subchannel
+from lbctl.rpc.transport import Baskets, Connectivity, Transport
 from lbctl.wire.request import Request
-from lbctl.wire.session import Session
-from lbctl.wire.state import DEADLINE, Call
+from lbctl.wire.state import DEADLINE, Call, Wait
 from tests.wire.clients import Ended
 
 
 class _HotCall:
-    __slots__ = ("attempts", "deadline_ns", "ended", "request", "timeout_ns")
+    __slots__ = ("attempts", "deadline_ns", "ended", "request", "timeout_ns", "waited_for")
 
     def __init__(self, request: Request, deadline_ns: int) -> None:
         self.request = request
         self.deadline_ns = deadline_ns
         self.timeout_ns = 0
         self.attempts = 1
+        self.waited_for = Wait.NOTHING
         self.ended: asyncio.Future[Ended] = asyncio.get_running_loop().create_future()
 
     def alone(self) -> _HotCall:
@@ -96,7 +97,7 @@ class HotClient:
             self._subchannel.connect()
         return self._subchannel
 
-    def _send(self, subchannel: Subchannel, call: _HotCall) -> None:
+    def _send(self, subchannel: Transport, call: _HotCall) -> None:
         if subchannel.state is Connectivity.TRANSIENT_FAILURE:
             call.end(Reply(Code.UNAVAILABLE, Origin.TRANSPORT, subchannel.reason))
         elif subchannel.state is not Connectivity.READY:
@@ -105,19 +106,19 @@ class HotClient:
             self._start(subchannel, call)
             subchannel.settle()
 
-    def _start(self, subchannel: Subchannel, call: _HotCall) -> None:
+    def _start(self, subchannel: Transport, call: _HotCall) -> None:
         if call.request == self._template and not call.timeout_ns:
             subchannel.send(call)
         else:
             subchannel.enqueue(call, call.request)
 
-    def _expire(self, subchannel: Subchannel, call: _HotCall) -> None:
+    def _expire(self, subchannel: Transport, call: _HotCall) -> None:
         if call in self._waiting:
             self._waiting.remove(call)
             call.end(DEADLINE)
         subchannel.expire(max(call.deadline_ns, self._clock.now_ns()))
 
-    def finished(self, subchannel: Subchannel, session: Session, now_ns: int) -> None:
+    def finished(self, subchannel: Transport, session: Baskets, now_ns: int) -> None:
         done, session.done = session.done, []
         replies, session.replies = session.replies, []
         refused, session.refused = session.refused, []
@@ -138,12 +139,12 @@ class HotClient:
         assert isinstance(call, _HotCall)
         return call.attempts
 
-    def _again(self, subchannel: Subchannel, call: Call, now_ns: int) -> None:
+    def _again(self, subchannel: Transport, call: Call, now_ns: int) -> None:
         assert isinstance(call, _HotCall)
         call.timeout_ns = max(1, call.deadline_ns - now_ns)
         asyncio.get_running_loop().call_soon(self._send, subchannel, call)
 
-    def returned(self, subchannel: Subchannel, calls: list[Call], now_ns: int) -> None:
+    def returned(self, subchannel: Transport, calls: list[Call], now_ns: int) -> None:
         for call in calls:
             assert isinstance(call, _HotCall)
             if call.deadline_ns <= now_ns:
@@ -151,7 +152,7 @@ class HotClient:
                 continue
             asyncio.get_running_loop().call_soon(self._send, subchannel, call)
 
-    def changed(self, subchannel: Subchannel, state: Connectivity, reason: str) -> None:
+    def changed(self, subchannel: Transport, state: Connectivity, reason: str) -> None:
         if state not in (Connectivity.READY, Connectivity.TRANSIENT_FAILURE):
             return
         waiting, self._waiting = self._waiting, []

@@ -10,6 +10,7 @@ from itertools import pairwise
 from lbctl.model import Code, Reply
 from lbctl.wire.request import Request
 from lbctl.wire.session import Session
+from lbctl.wire.state import Wait
 from tests.wire import frames as h2
 from tests.wire.checker import Ledger
 from tests.wire.frames import Frame
@@ -25,6 +26,7 @@ class PureCall:
     number: int
     deadline_ns: int = 1 << 62
     timeout_ns: int = 0
+    waited_for: Wait = Wait.NOTHING
 
     def alone(self) -> PureCall:
         return self

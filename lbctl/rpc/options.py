@@ -1,0 +1,28 @@
+"""How the connections to backends are made and kept."""
+
+from __future__ import annotations
+
+import ssl
+from dataclasses import dataclass, field
+
+from lbctl.wire.limits import Limits
+
+
+@dataclass(frozen=True, slots=True)
+class Secure:
+    """TLS for one backend: the context (ALPN h2 alone), and the name its certificate has to show."""
+
+    context: ssl.SSLContext = field(repr=False)
+    server_name: str
+
+
+@dataclass(frozen=True, slots=True)
+class ConnectionOptions:
+    """Seconds, unless said otherwise. ``connections`` are opened to each backend; ``keepalive_s`` 0 sends no PINGs."""
+
+    connections: int = 1
+    connect_timeout_s: float = 10.0
+    keepalive_s: float = 0.0
+    keepalive_timeout_s: float = 20.0
+    stall_s: float = 20.0  # how long a peer may not read before the connection is closed
+    limits: Limits = field(default_factory=Limits)

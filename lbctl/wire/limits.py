@@ -1,0 +1,31 @@
+"""What lbctl allows itself and its peers on one connection."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Final
+
+LAST_STREAM: Final = 0x5FFF_FFFF  # 75 % of the ids: a successor takes over long before they run out
+OWN_STREAM_LIMIT: Final = 1000  # in flight per connection, where the peer states no limit
+MAX_MESSAGE: Final = 4 << 20  # octets, gRPC's default limit
+
+
+@dataclass(frozen=True, slots=True)
+class Limits:
+    """Bounds of one connection.
+
+    ``max_streams`` calls may be in flight, fewer where the peer says so; after ``max_requests`` calls (0: as many as
+    there are stream ids) a successor takes over; a reply message may have ``max_message`` octets. With ``reset_late``
+    a call whose deadline passed is cancelled at the server; without, its stream is left to the server's own deadline
+    and keeps its slot until then.
+    """
+
+    max_streams: int = OWN_STREAM_LIMIT
+    max_requests: int = 0
+    max_message: int = MAX_MESSAGE
+    reset_late: bool = True
+
+    @property
+    def last_stream(self) -> int:
+        """The id of the last stream that may be opened."""
+        return min(LAST_STREAM, 2 * self.max_requests - 1) if self.max_requests else LAST_STREAM
