@@ -4,35 +4,21 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass
-from random import Random
 
 from lbctl.balance.balancer import Balancer, Change
 from lbctl.balance.peer import Peer
-from lbctl.clock import Clock
 from lbctl.load.engine import Engine
+from lbctl.load.engines import Dialling, Factory
 from lbctl.load.lane import Lane
 from lbctl.model import Endpoint, Identity, Instance
 from lbctl.rpc.dial import TCP, Network
 from lbctl.rpc.link import Flusher
+from lbctl.rpc.options import ConnectionOptions
 from lbctl.rpc.subchannel import Subchannel
 from lbctl.rpc.transport import Connectivity, Transport
 from lbctl.stats.tally import Tally
-from lbctl.wire.request import Request
 
 Note = Callable[[str, str | None, str, str], None]  # kind, backend, text, level
-
-
-@dataclass(frozen=True, slots=True)
-class Dialling:
-    """How backends are connected: the request each sends, and how long a connection may take, seconds."""
-
-    request_for: Callable[[Endpoint], Request]
-    connect_timeout_s: float
-    flusher: Flusher
-    clock: Clock
-    rng: Random
-    network: Network = TCP
 
 
 class Backends:
@@ -43,6 +29,7 @@ class Backends:
         balancer: Balancer,
         engine: Engine,
         tally: Tally,
+        factory: Factory,
         dialling: Dialling,
         note: Note,
         elapsed_s: Callable[[], float],
@@ -53,6 +40,7 @@ class Backends:
         self._balancer = balancer
         self._engine = engine
         self._tally = tally
+        self._factory = factory
         self._dialling = dialling
         self._note = note
         self._elapsed_s = elapsed_s
@@ -80,17 +68,7 @@ class Backends:
         row = self._tally.backend(identity)
         before = self.lanes.get(identity)
         lane = Lane(peer, row, self._engine, self._changed, self._elapsed_s(), before)
-        how = self._dialling
-        lane.subchannel = Subchannel(
-            peer.instance.endpoint,
-            how.request_for(peer.instance.endpoint),
-            lane,
-            flusher=how.flusher,
-            clock=how.clock,
-            rng=how.rng,
-            connect_timeout_s=how.connect_timeout_s,
-            network=how.network,
-        )
+        lane.subchannel = self._factory(peer.instance, lane, self._dialling)
         self._subchannels = [known for known in self._subchannels if not known.is_over]
         self._subchannels.append(lane.subchannel)
         peer.target = lane.subchannel

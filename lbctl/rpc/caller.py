@@ -11,6 +11,7 @@ from typing import Final, NamedTuple, Self
 from lbctl.clock import Clock, SystemClock
 from lbctl.model import Code, Endpoint, Origin, Reply
 from lbctl.rpc.link import Flusher
+from lbctl.rpc.options import ConnectionOptions
 from lbctl.rpc.subchannel import Subchannel
 from lbctl.rpc.transport import Baskets, Connectivity, Transport
 from lbctl.wire.request import Headers, Request
@@ -68,7 +69,7 @@ class Caller:
             flusher=self._flusher,
             clock=self._clock,
             rng=Random(),
-            connect_timeout_s=connect_timeout_s,
+            options=ConnectionOptions(connect_timeout_s=connect_timeout_s),
             keep_messages=True,
         )
 

@@ -20,6 +20,7 @@ from lbctl.model import Endpoint, Reply
 from lbctl.rpc.backoff import Backoff
 from lbctl.rpc.dial import TCP, Network, describe_failure
 from lbctl.rpc.link import Flusher, Link
+from lbctl.rpc.options import ConnectionOptions, Secure
 from lbctl.rpc.transport import Connectivity, Gauges, Listener
 from lbctl.wire.frames import ErrorCode, goaway
 from lbctl.wire.request import Request
@@ -29,6 +30,7 @@ from lbctl.wire.state import Call
 _LIVED_NS: Final = 1_000_000_000
 _PATIENCE_S: Final = 1.0  # how long calls wait for the replacement of a connection
 _CLOSE_WAIT_S: Final = 0.5  # for what is written last to reach the peer
+_DEFAULTS: Final = ConnectionOptions()
 
 
 class Subchannel:
@@ -43,7 +45,8 @@ class Subchannel:
         flusher: Flusher,
         clock: Clock,
         rng: Random,
-        connect_timeout_s: float = 10.0,
+        options: ConnectionOptions = _DEFAULTS,
+        secure: Secure | None = None,
         keep_messages: bool = False,
         network: Network = TCP,
         patience_s: float = _PATIENCE_S,
@@ -58,7 +61,8 @@ class Subchannel:
         self._flusher = flusher
         self._clock = clock
         self._backoff = Backoff(rng)
-        self._connect_timeout_s = connect_timeout_s
+        self._options = options
+        self._secure = secure
         self._keep_messages = keep_messages
         self._network = network
         self._patience_s = patience_s
@@ -271,13 +275,13 @@ class Subchannel:
         link = Link(Session(self._request, keep_messages=self._keep_messages), self, self._flusher, self._clock)
         self.counters["connections"] += 1
         try:
-            async with asyncio.timeout(self._connect_timeout_s) as limit:
+            async with asyncio.timeout(self._options.connect_timeout_s) as limit:
                 await self._open(link)
         except (OSError, ValueError, OverflowError) as error:
             if not limit.expired():
                 return describe_failure(error)
             stage = "no HTTP/2 SETTINGS" if link.is_open else "no connection"
-            return f"{stage} within {self._connect_timeout_s:g}s"
+            return f"{stage} within {self._options.connect_timeout_s:g}s"
         if link.session.draining:
             link.close()
             return link.session.goaway_reason or link.session.closed

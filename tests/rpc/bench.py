@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from random import Random
 
 from lbctl.rpc.link import Flusher
+from lbctl.rpc.options import ConnectionOptions
 from lbctl.rpc.subchannel import Subchannel
 from lbctl.rpc.transport import Baskets, Connectivity, Transport
 from lbctl.wire.request import Request
@@ -49,7 +50,7 @@ class Bench:
             clock=self.clock,
             rng=Random(1),
             network=self.network.as_network(),
-            connect_timeout_s=connect_timeout_s,
+            options=ConnectionOptions(connect_timeout_s=connect_timeout_s),
             patience_s=patience_s,
         )
 

@@ -14,6 +14,7 @@ from typing import Self
 from lbctl.clock import SystemClock
 from lbctl.model import Code, Endpoint, Origin, Reply
 from lbctl.rpc.link import Flusher
+from lbctl.rpc.options import ConnectionOptions
 from lbctl.rpc.subchannel import Subchannel
 from lbctl.rpc.transport import Baskets, Connectivity, Transport
 from lbctl.wire.request import Request
@@ -92,7 +93,7 @@ class HotClient:
                 flusher=Flusher(),
                 clock=self._clock,
                 rng=Random(1),
-                connect_timeout_s=self._connect_timeout_s,
+                options=ConnectionOptions(connect_timeout_s=self._connect_timeout_s),
             )
             self._subchannel.connect()
         return self._subchannel
