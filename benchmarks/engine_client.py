@@ -22,8 +22,8 @@ async def main(method: str, body: bytes, calls: int, in_flight: int, ports: list
     """Make ``calls`` calls; raises SystemExit unless all are OK."""
     plan = Plan(concurrency=in_flight, requests=calls, duration_s=None, timeout_s=20)
 
-    def request_for(endpoint: Endpoint) -> Request:
-        return Request(f"/{method}", body, str(endpoint), plan.timeout_ns)
+    def request_for(instance: Instance) -> Request:
+        return Request(f"/{method}", body, instance.address, plan.timeout_ns)
 
     run = Run(Task("bench", method, "smooth_wrr", 7, plan, request_for), SystemClock())
     endpoints = [Endpoint("127.0.0.1", port) for port in ports]

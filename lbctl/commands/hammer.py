@@ -18,6 +18,7 @@ from lbctl.etcd.client import Etcd
 from lbctl.load.plan import Plan, Task
 from lbctl.load.run import Run
 from lbctl.model import Endpoint, Instance, Service
+from lbctl.rpc.options import ConnectionOptions
 from lbctl.stats.report import Report
 from lbctl.wire.request import Request
 
@@ -113,7 +114,7 @@ def _task(request: Hammer, service: Service, method: str, message: bytes) -> Tas
         seed=request.seed,
         plan=request.plan,
         request_for=_requests(request, service, method, message),
-        connect_timeout_s=request.connect_timeout_s,
+        connection=ConnectionOptions(connect_timeout_s=request.connect_timeout_s),
         grace_s=request.grace_s,
     )
 
@@ -154,21 +155,16 @@ async def _method(request: Hammer, service: Service, say: Say) -> tuple[str, byt
     return found.method.full_name, encode(found.method, request.data, source=request.source)
 
 
-def _requests(request: Hammer, service: Service, method: str, message: bytes) -> Callable[[Endpoint], Request]:
+def _requests(request: Hammer, service: Service, method: str, message: bytes) -> Callable[[Instance], Request]:
     """The request each backend is sent: discovered ones by the service's name, direct ones by their address."""
     named = request.authority
     if named is None and not request.backends and _AUTHORITY.fullmatch(service.name):
         named = service.name
 
-    def of(endpoint: Endpoint) -> Request:
-        return Request(f"/{method}", message, named or _plain(endpoint), request.plan.timeout_ns)
+    def of(instance: Instance) -> Request:
+        return Request(f"/{method}", message, named or instance.endpoint.authority, request.plan.timeout_ns)
 
     return of
-
-
-def _plain(endpoint: Endpoint) -> str:
-    """An address as an authority: a zone of an IPv6 address means nothing to the server."""
-    return str(Endpoint(endpoint.host.partition("%")[0], endpoint.port))
 
 
 def _backends(service: Service) -> str:

@@ -10,11 +10,7 @@ from lbctl.balance.peer import Peer
 from lbctl.load.engine import Engine
 from lbctl.load.engines import Dialling, Factory
 from lbctl.load.lane import Lane
-from lbctl.model import Endpoint, Identity, Instance
-from lbctl.rpc.dial import TCP, Network
-from lbctl.rpc.link import Flusher
-from lbctl.rpc.options import ConnectionOptions
-from lbctl.rpc.subchannel import Subchannel
+from lbctl.model import Identity, Instance
 from lbctl.rpc.transport import Connectivity, Transport
 from lbctl.stats.tally import Tally
 

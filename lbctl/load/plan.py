@@ -4,22 +4,35 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
+from typing import Final
 
-from lbctl.model import Endpoint
+from lbctl.model import Instance
+from lbctl.rpc.options import ConnectionOptions, Secure
 from lbctl.wire.request import Request
+
+MAX_OUTSTANDING: Final = 10_000
+
+
+def plaintext(instance: Instance) -> Secure | None:
+    """No TLS for anybody."""
+    return None
 
 
 @dataclass(frozen=True, slots=True)
 class Plan:
-    """A closed loop: ``concurrency`` calls are in flight until ``requests`` were sent or ``duration_s`` has passed.
+    """How calls are issued until ``requests`` were sent or ``duration_s`` has passed; at least one limit is set.
 
-    At least one of the two limits is set. ``timeout_s`` is each call's deadline, 0 for none.
+    Without ``rps`` a closed loop: ``concurrency`` calls are in flight. With it an open loop: calls are due at that
+    rate, whatever became of those before; one that finds ``max_outstanding`` calls in flight at its backend, or
+    ``concurrency`` in all unless that is 0, is dropped and counted. ``timeout_s`` is each call's deadline, 0 for none.
     """
 
     concurrency: int
     requests: int | None
     duration_s: float | None
     timeout_s: float
+    rps: float | None = None
+    max_outstanding: int = MAX_OUTSTANDING
 
     @property
     def timeout_ns(self) -> int:
@@ -28,15 +41,22 @@ class Plan:
 
 @dataclass(frozen=True, slots=True)
 class Task:
-    """What a run is about: the names shown, the policy, the seed of every random choice, and the load."""
+    """What a run is about: the names shown, the policy, the seed of every random choice, and the load.
+
+    ``request_for`` and ``secure_for`` say what each backend is sent, and whether by TLS. Without ``retry`` a call that
+    a backend says it did not process ends with what it said.
+    """
 
     service: str
     method: str
     policy: str
     seed: int
     plan: Plan
-    request_for: Callable[[Endpoint], Request]
-    connect_timeout_s: float = 10.0
+    request_for: Callable[[Instance], Request]
+    secure_for: Callable[[Instance], Secure | None] = plaintext
+    connection: ConnectionOptions = field(default_factory=ConnectionOptions)
+    engine: str = "wire"  # a name in ``lbctl.load.engines.ENGINES``
+    retry: bool = True
     grace_s: float = 5.0
     starve_s: float = 30.0  # how long a run without a duration waits for any backend to be ready
     policy_options: Mapping[str, str] = field(default_factory=dict)

@@ -12,14 +12,13 @@ from lbctl.clock import Clock
 from lbctl.load.backends import Backends
 from lbctl.load.engine import Engine
 from lbctl.load.lane import Lane
-from lbctl.load.plan import Plan, Task
+from lbctl.load.plan import Task
 from lbctl.load.pulse import Pulse
 from lbctl.model import Event
 from lbctl.stats.fairness import judge
 from lbctl.stats.report import BackendRow, Balance, Load, Report
 from lbctl.stats.tally import Tally
 
-_ENGINE: Final = "wire"
 _BALANCE_AGE_NS: Final = 200_000_000  # a verdict is looked at, not measured with: 5 a second are enough
 
 
@@ -47,7 +46,7 @@ class Reporter:
             policy=self.balancer.policy.name,
             policy_options=task.policy_options,
             seed=task.seed,
-            load=_load(task.plan),
+            load=_load(task),
             started_at=started_at,
             elapsed_s=elapsed_s,
             end_reason=end_reason,
@@ -71,7 +70,7 @@ class Reporter:
             balance=self._judged(fresh=end_reason is not None),
             backends=tuple(self._rows()),
             events=self.events,
-            generator=self.pulse.generator(_ENGINE, tally.latency),
+            generator=self.pulse.generator(task.engine, tally.latency),
         )
 
     def _judged(self, *, fresh: bool) -> Balance:
@@ -107,13 +106,14 @@ def _row(lane: Lane, expected: float) -> BackendRow:
     )
 
 
-def _load(plan: Plan) -> Load:
+def _load(task: Task) -> Load:
+    plan = task.plan
     return Load(
-        mode="closed",
+        mode="closed" if plan.rps is None else "open",
         requests=plan.requests,
         duration_s=plan.duration_s,
         concurrency=plan.concurrency,
-        connections=1,
-        rps=None,
+        connections=task.connection.connections,
+        rps=plan.rps,
         timeout_s=plan.timeout_s,
     )

@@ -12,8 +12,9 @@ from typing import Final
 from lbctl.balance.balancer import Balancer
 from lbctl.balance.policies import POLICIES
 from lbctl.clock import Clock
-from lbctl.load.backends import Backends, Dialling
+from lbctl.load.backends import Backends
 from lbctl.load.engine import Engine
+from lbctl.load.engines import ENGINES, Dialling
 from lbctl.load.hand import Hand
 from lbctl.load.plan import Task
 from lbctl.load.pulse import Pulse
@@ -44,8 +45,12 @@ class Run:
         self._events = EventLog()
         self._engine = Engine(task.plan, balancer, tally, flusher, clock)
         # Jitter of reconnects has its own source: picks must not depend on how often a connection failed.
-        dialling = Dialling(task.request_for, task.connect_timeout_s, flusher, clock, Random(task.seed), network)
-        self.backends = Backends(balancer, self._engine, tally, dialling, self.note, self._stopwatch.elapsed_s)
+        dialling = Dialling(
+            task.request_for, flusher, clock, Random(task.seed), task.secure_for, task.connection, network
+        )
+        self.backends = Backends(
+            balancer, self._engine, tally, ENGINES[task.engine], dialling, self.note, self._stopwatch.elapsed_s
+        )
         self._pulse = Pulse(clock)
         self._reporter = Reporter(task, clock, self._engine, balancer, self.backends, tally, self._pulse, self._events)
         balancer.on_change = self._engine.repicked

@@ -7,9 +7,10 @@ from random import Random
 
 from lbctl.balance.balancer import Balancer
 from lbctl.balance.policies import POLICIES
-from lbctl.load.backends import Backends, Dialling
+from lbctl.load.backends import Backends
 from lbctl.load.batch import Batch
 from lbctl.load.engine import Engine
+from lbctl.load.engines import ENGINES, Dialling
 from lbctl.load.plan import Plan
 from lbctl.model import Endpoint, Event, Instance
 from lbctl.rpc.link import Flusher
@@ -54,10 +55,10 @@ class Rig:
         self.idle = 0
         self.subchannels: list[Subchannel] = []
         wanted = request(load.timeout_s)
-        dialling = Dialling(
-            lambda _: wanted, 10.0, self.flusher, self.clock, Random(seed), network=self.network.as_network()
+        dialling = Dialling(lambda _: wanted, self.flusher, self.clock, Random(seed), network=self.network.as_network())
+        self.backends = Backends(
+            self.balancer, self.engine, self.tally, ENGINES["wire"], dialling, self._note, lambda: 0.0
         )
-        self.backends = Backends(self.balancer, self.engine, self.tally, dialling, self._note, lambda: 0.0)
         self.balancer.on_change = self.engine.repicked
         self.engine.on_idle = self._idle
 

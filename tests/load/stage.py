@@ -18,7 +18,7 @@ BOUND_S = 3.0  # nothing here may hang
 
 def task(load: Plan, policy: str = "round_robin", *, seed: int = 7, grace_s: float = 5.0) -> Task:
     wanted = request(load.timeout_s)
-    return Task("echo", "pkg.Svc/Method", policy, seed, load, lambda _: wanted, 10.0, grace_s)
+    return Task("echo", "pkg.Svc/Method", policy, seed, load, lambda _: wanted, grace_s=grace_s)
 
 
 class Stage:

@@ -13,6 +13,7 @@ from lbctl.clock import SystemClock
 from lbctl.load.plan import Plan, Task
 from lbctl.load.run import Run
 from lbctl.model import Code, Endpoint, Instance
+from lbctl.rpc.options import ConnectionOptions
 from lbctl.stats.report import Report
 from lbctl.wire.request import Request
 from tests.fakes import until
@@ -55,10 +56,12 @@ def instances(*endpoints: Endpoint) -> list[Instance]:
 async def running(load: Plan, *endpoints: Endpoint, policy: str = "round_robin") -> AsyncIterator[Run]:
     """A run that is connected to these backends; every report of it is checked while the block lasts."""
 
-    def request_for(endpoint: Endpoint) -> Request:
-        return Request("/pkg.Svc/Method", b"x", str(endpoint), load.timeout_ns)
+    def request_for(instance: Instance) -> Request:
+        return Request("/pkg.Svc/Method", b"x", instance.address, load.timeout_ns)
 
-    run = Run(Task("echo", "pkg.Svc/Method", policy, 1, load, request_for, 2.0, 1.0), SystemClock())
+    connection = ConnectionOptions(connect_timeout_s=2.0)
+    task = Task("echo", "pkg.Svc/Method", policy, 1, load, request_for, connection=connection, grace_s=1.0)
+    run = Run(task, SystemClock())
     watching = asyncio.create_task(_watch(run))
     try:
         run.apply(instances(*endpoints))
