@@ -1,9 +1,11 @@
-"""Single unary calls to one backend, awaited: a thin door on the load engine's own subchannel."""
+"""Single calls to one backend, awaited: a thin door on the load engine's own subchannel."""
 
 from __future__ import annotations
 
 import asyncio
 from collections import Counter
+from collections.abc import Sequence
+from dataclasses import replace
 from random import Random
 from types import TracebackType
 from typing import Final, NamedTuple, Self
@@ -11,13 +13,15 @@ from typing import Final, NamedTuple, Self
 from lbctl.clock import Clock, SystemClock
 from lbctl.model import Code, Endpoint, Origin, Reply
 from lbctl.rpc.link import Flusher
-from lbctl.rpc.options import ConnectionOptions
+from lbctl.rpc.options import ConnectionOptions, Secure
 from lbctl.rpc.subchannel import Subchannel
 from lbctl.rpc.transport import Baskets, Connectivity, Transport
-from lbctl.wire.request import Headers, Request
+from lbctl.wire.request import Headers, Request, Stream
 from lbctl.wire.state import DEADLINE, Call, Wait
 
 _CLOSED: Final = Reply(Code.UNAVAILABLE, Origin.CLIENT, "connection closed")
+_DEFAULTS: Final = ConnectionOptions()
+_UNDECIDED: Final = frozenset({Connectivity.IDLE, Connectivity.CONNECTING})
 
 
 class Result(NamedTuple):
@@ -52,16 +56,26 @@ class Caller:
     """Calls one backend; a failed call is a Reply, only cancellation escapes.
 
     A call waits for the connection until its deadline, and fails at once when connecting fails. A call the server
-    says it did not process is retried once.
+    says it did not process is retried once. The values of ``sensitive`` metadata never enter a compression table.
     """
 
     def __init__(
-        self, endpoint: Endpoint, *, authority: str = "", connect_timeout_s: float = 10.0, clock: Clock | None = None
+        self,
+        endpoint: Endpoint,
+        *,
+        authority: str = "",
+        options: ConnectionOptions = _DEFAULTS,
+        secure: Secure | None = None,
+        sensitive: frozenset[bytes] = frozenset(),
+        clock: Clock | None = None,
     ) -> None:
         self._clock = clock or SystemClock()
         self._flusher = Flusher()
-        self._authority = authority or str(endpoint)
+        self._authority = authority or endpoint.authority
+        self._scheme = "http" if secure is None else "https"
+        self._sensitive = sensitive
         self._waiting: list[_Pending] = []
+        self._changed = asyncio.Event()
         self._subchannel = Subchannel(
             endpoint,
             None,
@@ -69,7 +83,8 @@ class Caller:
             flusher=self._flusher,
             clock=self._clock,
             rng=Random(),
-            options=ConnectionOptions(connect_timeout_s=connect_timeout_s),
+            options=options,
+            secure=secure,
             keep_messages=True,
         )
 
@@ -81,6 +96,7 @@ class Caller:
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
         await self._subchannel.aclose()
+        self._changed.set()
         waiting, self._waiting = self._waiting, []
         for call in waiting:
             call.end(_CLOSED)
@@ -90,13 +106,49 @@ class Caller:
         """What the connections counted so far, closed ones included."""
         return self._subchannel.total_counters()
 
+    @property
+    def has_failed(self) -> bool:
+        """Whether connecting failed last; until the next attempt every call fails with that reason."""
+        return self._subchannel.state is Connectivity.TRANSIENT_FAILURE
+
+    async def connected(self, *, timeout_s: float) -> Reply | None:
+        """Wait until it is known whether there is a connection: None, or else the reply every call would get."""
+        try:
+            async with asyncio.timeout(timeout_s):
+                while self._subchannel.state in _UNDECIDED:
+                    self._changed.clear()
+                    await self._changed.wait()
+        except TimeoutError:
+            return DEADLINE
+        return self._unusable()
+
     async def unary(
         self, path: str, message: bytes, *, timeout_s: float, metadata: Headers = (), authority: str = ""
     ) -> Result:
         """One call with a deadline in seconds; never raises for a failed call."""
-        timeout_ns = int(timeout_s * 1e9)
-        request = Request(path, message, authority or self._authority, timeout_ns, metadata)
-        call = _Pending(request, self._clock.now_ns() + timeout_ns)
+        return await self._call(self._request(path, message, timeout_s, metadata, authority), timeout_s)
+
+    async def stream(
+        self,
+        path: str,
+        messages: Sequence[bytes],
+        *,
+        timeout_s: float,
+        metadata: Headers = (),
+        authority: str = "",
+    ) -> Result:
+        """One streaming call as a whole: the messages, at least one, the end of our side, and all that comes back."""
+        request = self._request(path, b"", timeout_s, metadata, authority)
+        stream = Stream(client=True, server=True, messages=tuple(messages), count=len(messages))
+        return await self._call(replace(request, stream=stream), timeout_s)
+
+    def _request(self, path: str, message: bytes, timeout_s: float, metadata: Headers, authority: str) -> Request:
+        timeout_ns = max(0, int(timeout_s * 1e9))
+        named = authority or self._authority
+        return Request(path, message, named, timeout_ns, metadata, self._scheme, sensitive=self._sensitive)
+
+    async def _call(self, request: Request, timeout_s: float) -> Result:
+        call = _Pending(request, self._clock.now_ns() + request.timeout_ns)
         timer = asyncio.get_running_loop().call_later(timeout_s, self._expire, call)
         try:
             self._send(call)
@@ -109,26 +161,28 @@ class Caller:
             timer.cancel()
 
     def _send(self, call: _Pending) -> None:
+        unusable = self._unusable()
         if self._clock.now_ns() >= call.deadline_ns:
             call.end(DEADLINE)
-        elif self._subchannel.state is Connectivity.TRANSIENT_FAILURE:
-            call.end(self._unreachable())
-        elif self._subchannel.state is Connectivity.SHUTDOWN:
-            call.end(_CLOSED)
+        elif unusable is not None:
+            call.end(unusable)
         elif self._subchannel.state is not Connectivity.READY:
             self._waiting.append(call)
         else:
             self._subchannel.enqueue(call, call.request)
             self._subchannel.settle()
 
+    def _unusable(self) -> Reply | None:
+        """What every call gets where the connection has failed or is closed."""
+        if self._subchannel.state is Connectivity.TRANSIENT_FAILURE:
+            return Reply(Code.UNAVAILABLE, Origin.TRANSPORT, self._subchannel.reason)
+        return _CLOSED if self._subchannel.state is Connectivity.SHUTDOWN else None
+
     def _expire(self, call: _Pending) -> None:
         if call in self._waiting:
             self._waiting.remove(call)
             call.end(DEADLINE)
         self._subchannel.expire(max(call.deadline_ns, self._clock.now_ns()))
-
-    def _unreachable(self) -> Reply:
-        return Reply(Code.UNAVAILABLE, Origin.TRANSPORT, self._subchannel.reason)
 
     # What the subchannel tells.
 
@@ -164,12 +218,7 @@ class Caller:
 
     def changed(self, transport: Transport, state: Connectivity, reason: str) -> None:
         """Release or fail the calls that wait for the connection."""
+        self._changed.set()
         waiting, self._waiting = self._waiting, []
-        if state is Connectivity.READY:
-            for call in waiting:
-                transport.enqueue(call, call.request)
-        elif state is Connectivity.TRANSIENT_FAILURE:
-            for call in waiting:
-                call.end(self._unreachable())
-        else:
-            self._waiting = waiting
+        for call in waiting:
+            self._send(call)

@@ -10,6 +10,7 @@ import pytest
 
 from lbctl.model import Code, Endpoint, Origin
 from lbctl.rpc.caller import Caller, Result
+from lbctl.rpc.options import ConnectionOptions
 from tests.fakes import FakeClock, quiet_loop, turns, until
 from tests.scripted import Behaviour, Connection, ScriptedServer, answering
 from tests.wire import frames as h2
@@ -17,12 +18,14 @@ from tests.wire.frames import reply
 
 __all__ = ["quiet_loop"]
 
+QUICK = ConnectionOptions(connect_timeout_s=1.0)
+
 
 @asynccontextmanager
 async def calling(behave: Behaviour, **how: object) -> AsyncIterator[tuple[ScriptedServer, Caller]]:
     """A scripted server and a caller of it."""
     server = ScriptedServer(behave, **how)  # type: ignore[arg-type]
-    async with asyncio.timeout(6), server, Caller(server.endpoint, connect_timeout_s=1.0) as caller:
+    async with asyncio.timeout(6), server, Caller(server.endpoint, options=QUICK) as caller:
         yield server, caller
 
 
@@ -191,7 +194,7 @@ async def test_calls_that_a_lost_replacement_left_waiting_fail_with_its_reason()
         peer.send(h2.goaway(h2.LARGEST_WINDOW), reply(request.stream))
 
     server = ScriptedServer(behave)
-    async with asyncio.timeout(6), server, Caller(server.endpoint, connect_timeout_s=1.0) as caller:
+    async with asyncio.timeout(6), server, Caller(server.endpoint, options=QUICK) as caller:
         assert (await call(caller)).reply.code is Code.OK
         result = await call(caller)
         assert (result.reply.code, result.reply.reason) == (Code.UNAVAILABLE, "connection refused")

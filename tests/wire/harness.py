@@ -9,6 +9,7 @@ from contextlib import asynccontextmanager
 
 from lbctl.model import Code, Endpoint, Origin
 from lbctl.rpc.caller import Caller
+from lbctl.rpc.options import ConnectionOptions
 from tests.scripted import Behaviour, Connection, ScriptedServer
 from tests.wire.clients import CallResult, Client, GrpcioClient, NullClient
 from tests.wire.frames import reply
@@ -27,10 +28,14 @@ def doors() -> list[str]:
     return [os.environ[DOOR]] if DOOR in os.environ else ["caller", "hot"]
 
 
+def _caller(endpoint: Endpoint, *, authority: str, connect_timeout_s: float) -> Client:
+    return Caller(endpoint, authority=authority, options=ConnectionOptions(connect_timeout_s=connect_timeout_s))
+
+
 def dial(endpoint: Endpoint, *, authority: str = "echo", connect_timeout_s: float = 1.0) -> Client:
     """Make the client that the environment names."""
     makers: dict[str, Callable[..., Client]] = {
-        "caller": Caller,
+        "caller": _caller,
         "hot": HotClient,
         "null": NullClient,
         "grpcio": GrpcioClient,
@@ -96,3 +101,8 @@ def failed(result: CallResult, code: Code, origin: Origin, *words: str, attempts
 def anomalies(client: Client) -> int:
     """How many oddities were counted, whatever their names."""
     return sum(count for name, count in client.counters.items() if name.startswith("anomal"))
+
+
+def counted(client: Client, kind: str) -> int:
+    """How often that was counted, whatever the detail."""
+    return sum(count for name, count in client.counters.items() if name.partition(":")[0] == kind)
