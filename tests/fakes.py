@@ -15,12 +15,13 @@ import asyncio
 import gc
 from collections.abc import AsyncIterator, Callable
 from datetime import UTC, datetime
-from typing import Any
+from typing import Any, cast
 
 import pytest
 
 from lbctl.model import Endpoint
-from lbctl.rpc.dial import Network
+from lbctl.rpc.dial import Dialled, Network
+from lbctl.rpc.options import Secure
 from tests.wire import frames as h2
 from tests.wire.checker import Ledger
 from tests.wire.frames import ReplyBytes
@@ -260,7 +261,7 @@ class MemoryHost:
     def open(self) -> list[ServerEnd]:
         return [end for end in self.ends if end.is_open]
 
-    async def receive(self, protocol: asyncio.Protocol) -> None:
+    async def receive(self, protocol: Dialled) -> None:
         self.dialled += 1
         if self.mode == "refuse":
             raise ConnectionRefusedError(111, "Connect call failed ('127.0.0.1', 1)")
@@ -268,7 +269,7 @@ class MemoryHost:
             hanging = asyncio.get_running_loop().create_future()
             self._hanging.append(hanging)
             await hanging
-        end = ServerEnd(protocol)
+        end = ServerEnd(cast(asyncio.Protocol, protocol))
         self.ends.append(end)
         protocol.connection_made(end.transport)
         asyncio.get_running_loop().call_soon(self._greet, end)
@@ -301,7 +302,7 @@ class MemoryNetwork:
         endpoint = Endpoint("127.0.0.1", number)
         return self.hosts.setdefault(endpoint, MemoryHost(endpoint))
 
-    async def dial(self, endpoint: Endpoint, protocol: asyncio.Protocol) -> None:
+    async def dial(self, endpoint: Endpoint, protocol: Dialled, secure: Secure | None = None) -> None:
         await self.hosts[endpoint].receive(protocol)
 
     def as_network(self) -> Network:

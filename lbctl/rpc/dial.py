@@ -1,29 +1,68 @@
-"""The outside world of a subchannel: opening one TCP connection, why that failed, and waiting before the next."""
+"""The outside world of a subchannel: opening one connection, why that failed, and waiting before the next.
+
+Sockets are made here, so that a link can hand its bytes to the kernel itself: an event loop may do so only at the end
+of its turn.
+"""
 
 from __future__ import annotations
 
 import asyncio
 import os
-import re
+import socket
+import ssl
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
-from typing import Final
+from typing import Final, Protocol, cast
 
 from lbctl.model import Endpoint
+from lbctl.rpc import tls
+from lbctl.rpc.direct import DirectTransport
+from lbctl.rpc.options import Secure
 
-_ERRNO: Final = re.compile(r"\[Errno (\d+)\]")
+_USER_TIMEOUT_MS: Final = 20_000  # how long the kernel waits for what it sent to be acknowledged
 
 
-async def dial_tcp(endpoint: Endpoint, protocol: asyncio.Protocol) -> None:
+class Dialled(Protocol):
+    """What a connection is opened for: asyncio's protocol, and what it has to wait for next, for the report."""
+
+    stage: str
+
+    def connection_made(self, transport: asyncio.BaseTransport) -> None: ...
+
+
+Dial = Callable[[Endpoint, Dialled, Secure | None], Awaitable[None]]
+
+
+async def dial_socket(endpoint: Endpoint, protocol: Dialled, secure: Secure | None = None) -> None:
     """Connect the protocol to the endpoint; raises OSError, ValueError or OverflowError."""
-    await asyncio.get_running_loop().create_connection(lambda: protocol, endpoint.host, endpoint.port)
+    if secure is None:
+        sock = await _connected(endpoint)
+        await _attach(endpoint, sock, _Plain(protocol, sock))
+        return
+    tls.check_name(secure)
+    sock = await _connected(endpoint)
+    protocol.stage = "TLS handshake"
+    door = _Encrypted(protocol)
+    try:
+        await _attach(endpoint, sock, door, secure.context, secure.server_name)
+    except ssl.SSLCertVerificationError as error:
+        if not tls.is_wrong_name(error) or secure.nameless is None:
+            raise _TlsFailure(tls.describe(error, secure.server_name)) from None
+        names = await _names_shown(endpoint, secure.nameless, secure.server_name)
+        raise _TlsFailure(tls.describe(error, secure.server_name) + names) from None
+    except ssl.SSLError as error:
+        raise _TlsFailure(tls.describe(error, secure.server_name)) from None
+    except (ConnectionResetError, ConnectionAbortedError, BrokenPipeError):
+        raise _TlsFailure("the peer closed the connection during the TLS handshake: does it speak TLS?") from None
+    if door.flaw:
+        raise _TlsFailure(door.flaw)
 
 
 @dataclass(frozen=True, slots=True)
 class Network:
-    """How connections are opened, and how a number of seconds is let pass; ``dial`` raises as ``dial_tcp`` does."""
+    """How connections are opened, and how a number of seconds is let pass; ``dial`` raises as ``dial_socket`` does."""
 
-    dial: Callable[[Endpoint, asyncio.Protocol], Awaitable[None]] = dial_tcp
+    dial: Dial = dial_socket
     sleep: Callable[[float], Awaitable[None]] = asyncio.sleep
 
 
@@ -32,8 +71,121 @@ TCP: Final = Network()
 
 def describe_failure(error: Exception) -> str:
     """Why a connect failed, in the words of the report."""
-    number = _ERRNO.search(str(error))
-    if number is not None:
-        # Several addresses of one name fail as one error that only quotes the numbers.
-        return os.strerror(int(number[1])).lower()
-    return (getattr(error, "strerror", None) or str(error)).lower()
+    return str(error) if isinstance(error, _TlsFailure) else _words(error).lower()
+
+
+class _TlsFailure(OSError):
+    """A connection came up, and TLS on it did not."""
+
+
+class _Plain(asyncio.Protocol):
+    """Replaced by the protocol as soon as there is a connection; it then writes to the socket itself."""
+
+    def __init__(self, protocol: Dialled, sock: socket.socket) -> None:
+        self._protocol = protocol
+        self._sock = sock
+
+    def connection_made(self, transport: asyncio.BaseTransport) -> None:
+        transport = cast(asyncio.Transport, transport)  # uvloop's is one only in shape
+        transport.set_protocol(cast(asyncio.Protocol, self._protocol))
+        self._protocol.connection_made(DirectTransport(transport, self._sock))
+
+
+class _Encrypted(asyncio.Protocol):
+    """Replaced by the protocol once the handshake has settled on HTTP/2; ``flaw`` is why it was not."""
+
+    def __init__(self, protocol: Dialled) -> None:
+        self.flaw = ""
+        self._protocol = protocol
+
+    def connection_made(self, transport: asyncio.BaseTransport) -> None:
+        transport = cast(asyncio.Transport, transport)
+        agreed = transport.get_extra_info("ssl_object")
+        self.flaw = tls.alpn_flaw(agreed.selected_alpn_protocol())
+        if self.flaw:
+            transport.abort()
+            return
+        transport.set_protocol(cast(asyncio.Protocol, self._protocol))
+        self._protocol.connection_made(transport)
+
+
+async def _connected(endpoint: Endpoint) -> socket.socket:
+    """A connected socket; every address of a name is tried, in the resolver's order."""
+    failures: list[OSError] = []
+    for family, address in await _addresses(endpoint):
+        try:
+            return await _connect(family, address)
+        except OSError as error:
+            failures.append(error)
+    raise _joined(failures)
+
+
+async def _addresses(endpoint: Endpoint) -> list[tuple[int, object]]:
+    if endpoint.is_unix:
+        return [(socket.AF_UNIX, _unix_address(endpoint.host))]
+    found = await asyncio.get_running_loop().getaddrinfo(endpoint.host, endpoint.port, type=socket.SOCK_STREAM)
+    return [(family, address) for family, _, _, _, address in found]
+
+
+def _unix_address(name: str) -> str | bytes:
+    kind, _, rest = name.partition(":")
+    return b"\0" + rest.encode() if kind == "unix-abstract" else rest
+
+
+async def _connect(family: int, address: object) -> socket.socket:
+    sock = socket.socket(family, socket.SOCK_STREAM)
+    try:
+        sock.setblocking(False)
+        if family != socket.AF_UNIX:
+            _tune(sock)
+        await asyncio.get_running_loop().sock_connect(sock, address)  # type: ignore[arg-type]  # also abstract names
+    except BaseException:
+        sock.close()
+        raise
+    return sock
+
+
+def _tune(sock: socket.socket) -> None:
+    sock.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+    sock.setsockopt(socket.SOL_SOCKET, socket.SO_KEEPALIVE, 1)
+    if hasattr(socket, "TCP_USER_TIMEOUT"):
+        sock.setsockopt(socket.IPPROTO_TCP, socket.TCP_USER_TIMEOUT, _USER_TIMEOUT_MS)
+
+
+def _joined(failures: list[OSError]) -> OSError:
+    """The failures of all addresses of one name; mostly they are the same."""
+    told = list(dict.fromkeys(_words(error) for error in failures))
+    return OSError("; ".join(told) or "the name has no address")
+
+
+def _words(error: Exception) -> str:
+    """What happened without to whom: event loops put the address into it."""
+    if isinstance(error, OSError) and error.errno and not isinstance(error, socket.gaierror):
+        return os.strerror(error.errno)
+    return getattr(error, "strerror", None) or str(error)
+
+
+async def _attach(
+    endpoint: Endpoint,
+    sock: socket.socket,
+    door: asyncio.Protocol,
+    context: ssl.SSLContext | None = None,
+    server_name: str | None = None,
+) -> asyncio.Transport:
+    """Give a connected socket to the event loop, which closes it from here on."""
+    loop = asyncio.get_running_loop()
+    open_it = loop.create_unix_connection if endpoint.is_unix else loop.create_connection
+    transport, _ = await open_it(lambda: door, sock=sock, ssl=context, server_hostname=server_name)
+    return transport
+
+
+async def _names_shown(endpoint: Endpoint, context: ssl.SSLContext, server_name: str) -> str:
+    """Which names the peer's certificate has, from a handshake of its own that compares none."""
+    try:
+        sock = await _connected(endpoint)
+        transport = await _attach(endpoint, sock, asyncio.Protocol(), context, server_name)
+    except OSError:
+        return ""
+    names = tls.names_in(transport.get_extra_info("peercert"))
+    transport.abort()
+    return f" but for {names}"

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import socket
 from collections.abc import Callable
 from functools import partial
 from typing import Final, Protocol, cast
@@ -53,6 +52,7 @@ class Link(asyncio.Protocol):
         self.bytes_in = 0
         self.bytes_out = 0
         self.is_open = False
+        self.stage = "connection"  # what it waits for until it is ready
         self.ready_ns = 0  # when its subchannel began to use it
         self.settled: asyncio.Future[None] = asyncio.get_running_loop().create_future()
         self.gone: asyncio.Future[None] = asyncio.get_running_loop().create_future()
@@ -66,14 +66,11 @@ class Link(asyncio.Protocol):
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
         transport = cast(asyncio.Transport, transport)  # uvloop's is one only in shape
-        raw = transport.get_extra_info("socket")
-        if raw is not None and raw.family in (socket.AF_INET, socket.AF_INET6):
-            raw.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
-            raw.setsockopt(socket.SOL_SOCKET, socket.SO_KEEPALIVE, 1)
         transport.set_write_buffer_limits(_HIGH_WATER, _LOW_WATER)
         self._transport = transport
         self.session.on_output = partial(self._flusher.dirty.append, self)
         self.is_open = True
+        self.stage = "HTTP/2 SETTINGS"
         self.flush()
 
     def data_received(self, data: bytes) -> None:

@@ -10,10 +10,15 @@ from lbctl.wire.limits import Limits
 
 @dataclass(frozen=True, slots=True)
 class Secure:
-    """TLS for one backend: the context (ALPN h2 alone), and the name its certificate has to show."""
+    """TLS for one backend: the context (ALPN h2 alone), and the name its certificate has to show.
+
+    With ``nameless``, which trusts the same authorities and compares no name, a certificate of another name can be
+    looked at to say which names it has.
+    """
 
     context: ssl.SSLContext = field(repr=False)
     server_name: str
+    nameless: ssl.SSLContext | None = field(default=None, repr=False)
 
 
 @dataclass(frozen=True, slots=True)

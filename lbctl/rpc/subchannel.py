@@ -280,8 +280,7 @@ class Subchannel:
         except (OSError, ValueError, OverflowError) as error:
             if not limit.expired():
                 return describe_failure(error)
-            stage = "no HTTP/2 SETTINGS" if link.is_open else "no connection"
-            return f"{stage} within {self._options.connect_timeout_s:g}s"
+            return f"no {link.stage} within {self._options.connect_timeout_s:g}s"
         if link.session.draining:
             link.close()
             return link.session.goaway_reason or link.session.closed
@@ -291,7 +290,7 @@ class Subchannel:
     async def _open(self, link: Link) -> None:
         try:
             try:
-                await self._network.dial(self.endpoint, link)
+                await self._network.dial(self.endpoint, link, self._secure)
             finally:
                 if link.is_open:  # also when cancelled just then: it has to be waited for
                     self._links.add(link)

@@ -4,9 +4,12 @@ from __future__ import annotations
 
 import asyncio
 import socket
+from typing import cast
 
 import pytest
 
+from lbctl.model import Endpoint
+from lbctl.rpc.dial import dial_socket
 from lbctl.rpc.link import Flusher, Link, describe_loss
 from lbctl.wire.request import Request
 from lbctl.wire.session import Session
@@ -202,14 +205,17 @@ def test_losses_are_described_in_plain_words(error: Exception | None, words: str
     assert describe_loss(error) == words
 
 
-async def test_a_real_socket_sends_small_writes_at_once_and_is_kept_alive() -> None:
+async def test_a_real_socket_sends_small_writes_at_once_and_is_kept_alive_and_not_waited_for_long() -> None:
     server = await asyncio.start_server(lambda reader, writer: writer.close(), "127.0.0.1", 0)
     bench = Bench()
+    made: list[asyncio.BaseTransport] = []
+    bench.link.connection_made = made.append  # type: ignore[assignment,method-assign]
     async with server:
-        address = server.sockets[0].getsockname()
-        transport, _ = await asyncio.get_running_loop().create_connection(lambda: bench.link, *address)
-        raw = transport.get_extra_info("socket")
+        await dial_socket(Endpoint("127.0.0.1", server.sockets[0].getsockname()[1]), bench.link)
+        raw = made[0].get_extra_info("socket")
         assert raw.getsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY)
         assert raw.getsockopt(socket.SOL_SOCKET, socket.SO_KEEPALIVE)
-        bench.link.abort()
+        if hasattr(socket, "TCP_USER_TIMEOUT"):
+            assert raw.getsockopt(socket.IPPROTO_TCP, socket.TCP_USER_TIMEOUT) == 20_000
+        cast(asyncio.Transport, made[0]).abort()
         await bench.link.gone

@@ -8,8 +8,9 @@ from typing import Any
 
 from lbctl.clock import SystemClock
 from lbctl.model import Endpoint
-from lbctl.rpc.dial import Network
+from lbctl.rpc.dial import Dialled, Network
 from lbctl.rpc.link import Flusher
+from lbctl.rpc.options import Secure
 from lbctl.rpc.subchannel import Subchannel
 from tests.fakes import turns
 from tests.rpc.bench import REQUEST, Bench
@@ -36,7 +37,7 @@ class _MuteTransport(asyncio.Transport):
 async def test_a_connection_that_came_up_as_it_was_cancelled_does_not_keep_the_end_waiting() -> None:
     up = asyncio.Event()
 
-    async def dial(endpoint: Endpoint, protocol: asyncio.Protocol) -> None:
+    async def dial(endpoint: Endpoint, protocol: Dialled, secure: Secure | None = None) -> None:
         protocol.connection_made(_MuteTransport())
         up.set()
         await asyncio.Event().wait()

@@ -1,0 +1,186 @@
+"""TLS to backends: the client's side of it from files and options, and why a handshake failed, in plain words."""
+
+from __future__ import annotations
+
+import ssl
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Final
+
+from lbctl.errors import UsageError
+from lbctl.rpc.options import Secure
+
+_ALPN: Final = "h2"
+_NO_PASSPHRASE: Final = "a key with a passphrase cannot be used: lbctl would have to ask for it"
+
+# What the peer's alert, or our own side, has to say; the words after it are OpenSSL's names of the same.
+_SAID: Final = {
+    "WRONG_VERSION_NUMBER": "the peer does not speak TLS",
+    "HTTP_REQUEST": "the peer does not speak TLS",
+    "PACKET_LENGTH_TOO_LONG": "the peer does not speak TLS",
+    "RECORD_LAYER_FAILURE": "the peer does not speak TLS",
+    "UNEXPECTED_MESSAGE": "the peer does not speak TLS",
+    "UNEXPECTED_EOF_WHILE_READING": "the peer closed the connection during the TLS handshake",
+    "TLSV13_ALERT_CERTIFICATE_REQUIRED": "the peer requires a client certificate",
+    "SSLV3_ALERT_HANDSHAKE_FAILURE": "the peer refused the TLS handshake: it may require a client certificate",
+    "TLSV1_ALERT_UNKNOWN_CA": "the peer does not trust our client certificate",
+    "SSLV3_ALERT_BAD_CERTIFICATE": "the peer refused our client certificate, or the lack of one",
+    "SSLV3_ALERT_UNSUPPORTED_CERTIFICATE": "the peer refused the kind of our client certificate",
+    "SSLV3_ALERT_CERTIFICATE_UNKNOWN": "the peer refused our client certificate",
+    "SSLV3_ALERT_CERTIFICATE_REVOKED": "the peer holds our client certificate for revoked",
+    "SSLV3_ALERT_CERTIFICATE_EXPIRED": "the peer holds our client certificate for expired",
+    "TLSV1_ALERT_ACCESS_DENIED": "the peer denies access to our client certificate",
+    "TLSV1_ALERT_PROTOCOL_VERSION": "no TLS version in common: the peer refuses TLS 1.2 and 1.3",
+    "UNSUPPORTED_PROTOCOL": "no TLS version in common: the peer speaks only versions before TLS 1.2",
+    "NO_PROTOCOLS_AVAILABLE": "no TLS version in common",
+    "TLSV1_ALERT_NO_APPLICATION_PROTOCOL": "the peer refuses HTTP/2 (ALPN h2)",
+    "TLSV1_UNRECOGNIZED_NAME": "the peer does not know the server name",
+    "NO_SHARED_CIPHER": "no TLS cipher in common",
+    "TLSV1_ALERT_INTERNAL_ERROR": "the peer failed in the TLS handshake",
+}
+
+# OpenSSL's codes of X509_verify_cert_error_string.
+_NOT_YET_VALID: Final = 9
+_EXPIRED: Final = 10
+_WRONG_NAME: Final = (62, 64)
+_UNTRUSTED: Final = {
+    18: "self-signed, and not among the trusted ones",
+    19: "self-signed authority in its chain that is not trusted",
+    20: "signed by an unknown authority",
+    21: "signed by an unknown authority",
+}
+
+
+@dataclass(frozen=True, slots=True)
+class TlsOptions:
+    """Files in PEM; without ``ca`` the system's authorities are trusted. An empty name: that of the backend's host."""
+
+    ca: Path | None = None
+    cert: Path | None = None
+    key: Path | None = None
+    server_name: str = ""
+    skip_verify: bool = False
+
+
+class Credentials:
+    """What a run's TLS connections have in common; made once, raises UsageError for files that cannot be used."""
+
+    def __init__(self, options: TlsOptions = TlsOptions()) -> None:
+        self._server_name = options.server_name
+        self._context = _context(options)
+        self._nameless = None if options.skip_verify else _context(options)
+        if self._nameless is not None:
+            self._nameless.check_hostname = False
+
+    def secure(self, host: str) -> Secure:
+        """TLS to a backend that should show this name, unless the options state another."""
+        name = self._server_name or host
+        try:
+            _check_name(self._context, name)
+        except ValueError as error:
+            raise UsageError(f"{name!r} cannot be a TLS server name: {error}") from None
+        return Secure(self._context, name, self._nameless)
+
+
+def _context(options: TlsOptions) -> ssl.SSLContext:
+    context = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
+    context.minimum_version = ssl.TLSVersion.TLSv1_2
+    context.set_alpn_protocols([_ALPN])
+    if options.skip_verify:
+        context.check_hostname = False
+        context.verify_mode = ssl.CERT_NONE
+    if options.ca is None:
+        context.load_default_certs(ssl.Purpose.SERVER_AUTH)
+    else:
+        _load_authorities(context, options.ca)
+    if options.cert is not None:
+        _load_own(context, options.cert, options.key)
+    elif options.key is not None:
+        raise UsageError(f"the client key {options.key} needs a client certificate")
+    return context
+
+
+def _load_authorities(context: ssl.SSLContext, path: Path) -> None:
+    _check_readable(path, "CA file")
+    try:
+        context.load_verify_locations(path)
+    except ssl.SSLError as error:
+        raise UsageError(f"the CA file {path} holds no usable PEM certificates: {_short(error)}") from None
+
+
+def _load_own(context: ssl.SSLContext, cert: Path, key: Path | None) -> None:
+    _check_readable(cert, "client certificate")
+    if key is not None:
+        _check_readable(key, "client key")
+    where = f"the client certificate {cert}" + ("" if key is None else f" with the key {key}")
+    try:
+        context.load_cert_chain(cert, key, password=_refuse_to_ask)
+    except ssl.SSLError as error:
+        if error.reason == "KEY_VALUES_MISMATCH":
+            raise UsageError(f"the client key {key or cert} does not belong to the certificate {cert}") from None
+        raise UsageError(f"{where} cannot be used: {_short(error)}") from None
+
+
+def _refuse_to_ask() -> str:
+    raise UsageError(_NO_PASSPHRASE)
+
+
+def _check_readable(path: Path, what: str) -> None:
+    """OpenSSL's own errors do not say which file they are about."""
+    try:
+        path.read_bytes()
+    except OSError as error:
+        raise UsageError(f"the {what} {path} cannot be read: {(error.strerror or str(error)).lower()}") from None
+
+
+def _short(error: Exception) -> str:
+    """OpenSSL's words without its function and source line."""
+    reason = getattr(error, "reason", None)
+    return str(reason).lower().replace("_", " ") if reason else str(error)
+
+
+def check_name(secure: Secure) -> None:
+    """Raise ValueError for a server name that no handshake could be begun with."""
+    _check_name(secure.context, secure.server_name)
+
+
+def _check_name(context: ssl.SSLContext, name: str) -> None:
+    context.wrap_bio(ssl.MemoryBIO(), ssl.MemoryBIO(), server_hostname=name)
+
+
+def alpn_flaw(protocol: str | None) -> str:
+    """Why the protocol a handshake settled on cannot carry gRPC, or nothing."""
+    return "" if protocol == _ALPN else f"ALPN gave {protocol or 'nothing'}"
+
+
+def is_wrong_name(error: Exception) -> bool:
+    """Whether the certificate is trusted, and another's."""
+    return isinstance(error, ssl.SSLCertVerificationError) and error.verify_code in _WRONG_NAME
+
+
+def names_in(certificate: dict[str, object]) -> str:
+    """The names a certificate is good for, as ``SSLSocket.getpeercert`` tells them."""
+    names = certificate.get("subjectAltName") or ()
+    assert isinstance(names, tuple)
+    return ", ".join(name for _, name in names) or "no name"
+
+
+def describe(error: ssl.SSLError, server_name: str) -> str:
+    """Why a handshake failed or a TLS connection was lost."""
+    if isinstance(error, ssl.SSLCertVerificationError):
+        return _describe_certificate(error, server_name)
+    if isinstance(error, ssl.SSLZeroReturnError):
+        return "the peer closed the connection during the TLS handshake"
+    return _SAID.get(error.reason or "") or f"TLS: {_short(error)}"
+
+
+def _describe_certificate(error: ssl.SSLCertVerificationError, server_name: str) -> str:
+    code = error.verify_code
+    if code in _WRONG_NAME:
+        return f"the certificate is not for {server_name}"
+    if code == _EXPIRED:
+        return "the certificate has expired"
+    if code == _NOT_YET_VALID:
+        return "the certificate is not valid yet"
+    known = _UNTRUSTED.get(code)
+    return f"the certificate is {known}" if known else f"the certificate cannot be verified: {error.verify_message}"
