@@ -10,10 +10,10 @@ from typing import Final
 
 from lbctl.model import Code, Reply
 from lbctl.wire import frames as h2
+from lbctl.wire import talks
 from lbctl.wire.frames import ErrorCode, error_name
 from lbctl.wire.head import Head
 from lbctl.wire.header_reader import CompressionError, HeaderBomb
-from lbctl.wire.limits import OWN_STREAM_LIMIT
 from lbctl.wire.response import MessageTooLarge, Response
 from lbctl.wire.state import Partial, State
 from lbctl.wire.status import from_rst, local, of_response
@@ -34,12 +34,13 @@ def on_data(state: State, flags: int, stream: int, payload: bytes) -> None:
     if _is_idle(state, stream):
         return state.fail(ErrorCode.PROTOCOL_ERROR, f"DATA on idle stream {stream}")
     state.received.uncredited += len(payload)
+    if state.received.overrun:
+        return state.fail(ErrorCode.FLOW_CONTROL_ERROR, "DATA beyond the connection's window")
     content = _unpadded(state, flags, payload)
     if content is None:
         return None
     if stream not in state.open:
-        state.counters["late_frames"] += 1
-        return None
+        return _late(state, flags, stream)
     response = state.response_of(stream)
     if response.head is None:
         ended = bool(flags & h2.END_STREAM)
@@ -47,15 +48,29 @@ def on_data(state: State, flags: int, stream: int, payload: bytes) -> None:
     return _take(state, flags, stream, content, response, len(payload))
 
 
+def _late(state: State, flags: int, stream: int) -> None:
+    """Something for a call that is over."""
+    state.count("late_frames")
+    if flags & h2.END_STREAM:
+        state.exorcise(stream)
+
+
 def _take(state: State, flags: int, stream: int, content: bytes, response: Response, size: int) -> None:
+    ended = bool(flags & h2.END_STREAM)
+    response.uncredited += size
+    if response.uncredited > STREAM_WINDOW:
+        overrun = local(Code.INTERNAL, "DATA beyond the stream's window")
+        return state.reset(stream, ErrorCode.FLOW_CONTROL_ERROR, overrun, ended=ended)
     try:
         response.feed(content)
     except MessageTooLarge as error:
-        ended = bool(flags & h2.END_STREAM)
         return state.reset(stream, ErrorCode.CANCEL, local(Code.RESOURCE_EXHAUSTED, str(error)), ended=ended)
-    if flags & h2.END_STREAM:
+    if state.talks:
+        talks.heard(state, stream, response)
+    if stream not in state.open:
+        return None
+    if ended:
         return _conclude(state, stream, response, None)
-    response.uncredited += size
     if response.uncredited >= STREAM_WINDOW // 2:
         state.emit(h2.window_update(stream, response.uncredited))
         response.uncredited = 0
@@ -117,9 +132,9 @@ def _on_block(state: State, flags: int, stream: int, block: bytes) -> None:
     except HeaderBomb:
         return state.fail(ErrorCode.ENHANCE_YOUR_CALM, "header block decodes to over 1 MiB")
     if stream not in state.open:
-        state.counters["late_frames"] += 1
-        return None
-    state.counters.update(f"anomaly: {name}" for name in head.anomalies)
+        return _late(state, flags, stream)
+    for name in head.anomalies:
+        state.count("anomaly", name)
     ended = bool(flags & h2.END_STREAM)
     problem = _stream_problem(head)
     if problem is not None:
@@ -157,17 +172,21 @@ def _on_trailers(state: State, stream: int, response: Response, head: Head, *, e
         reason = local(Code.INTERNAL, "second response headers without END_STREAM")
         return state.reset(stream, ErrorCode.PROTOCOL_ERROR, reason)
     if head.http_status is not None:
-        state.counters["anomaly: pseudo-field"] += 1
+        state.count("anomaly", "pseudo-field")
     return _conclude(state, stream, response, head)
 
 
 def _conclude(state: State, stream: int, response: Response, trailers: Head | None) -> None:
     assert response.head is not None
     if response.head.content_length not in (None, response.size):
-        state.counters["anomaly: content-length"] += 1
-    reply = of_response(response.head, trailers, response.problem(), response.excerpt())
-    if response.keep and reply.code == Code.OK:
-        reply = Reply(Code.OK, message=bytes(response.body))
+        state.count("anomaly", "content-length")
+    talk = state.talks.get(stream)
+    many = talk is not None and talk.spec.server
+    reply = of_response(response.head, trailers, response.problem(many=many), response.excerpt())
+    kept = response.kept() if response.keep else ()
+    if kept:
+        # Also beside an error: what a stream had brought before it counts.
+        reply = reply._replace(message=kept[0] if reply.code == Code.OK else b"", messages=kept if many else ())
     state.finish(stream, reply)
 
 
@@ -177,11 +196,10 @@ def on_rst_stream(state: State, flags: int, stream: int, payload: bytes) -> None
         return state.fail(ErrorCode.FRAME_SIZE_ERROR, "RST_STREAM is not 4 octets")
     if _is_idle(state, stream):
         return state.fail(ErrorCode.PROTOCOL_ERROR, f"RST_STREAM on idle stream {stream}")
-    state.counters["rst_received"] += 1
-    call = state.open.get(stream)
-    if call is None:
-        return None
     error = int.from_bytes(payload, "big")
+    state.count("rst_received", error_name(error))
+    if stream not in state.open:
+        return state.exorcise(stream)
     state.send.drop(stream)
     untouched = stream not in state.progress and stream not in state.responses
     if error == ErrorCode.REFUSED_STREAM and untouched:
@@ -203,7 +221,7 @@ def on_settings(state: State, flags: int, stream: int, payload: bytes) -> None:
         problem = _apply(state, name, value)
         if problem is not None:
             return state.fail(*problem)
-    state.counters["settings"] += 1
+    state.count("settings")
     state.ready = True
     state.emit(h2.settings_ack())
     return None
@@ -221,7 +239,7 @@ def _apply(state: State, name: int, value: int) -> tuple[ErrorCode, str] | None:
         return ErrorCode.PROTOCOL_ERROR, f"ENABLE_PUSH {value}"
     elif name == h2.MAX_CONCURRENT_STREAMS:
         state.peer.max_streams = value
-        state.limit = min(value, OWN_STREAM_LIMIT)
+        state.relimit()
     elif name == h2.HEADER_TABLE_SIZE:
         state.writer.offer(value)
     elif name == h2.MAX_HEADER_LIST_SIZE:
@@ -245,8 +263,10 @@ def on_ping(state: State, flags: int, stream: int, payload: bytes) -> None:
         return state.fail(ErrorCode.PROTOCOL_ERROR, "PING on a stream")
     if len(payload) != 8:
         return state.fail(ErrorCode.FRAME_SIZE_ERROR, "PING is not 8 octets")
-    if not flags & h2.ACK:
-        state.counters["pings"] += 1
+    if flags & h2.ACK:
+        state.pings_open.discard(payload)
+    else:
+        state.count("pings")
         state.emit(b"")
         state.out.insert(state.urgent, h2.ping_ack(payload))
         state.urgent += 1
@@ -263,12 +283,17 @@ def on_goaway(state: State, flags: int, stream: int, payload: bytes) -> None:
     name = error_name(int.from_bytes(payload[4:8], "big"))
     debug = payload[8:].decode("utf-8", "replace")[:200]
     if state.last_processed is not None and last > state.last_processed:
-        state.counters["anomaly: GOAWAY raised its last stream id"] += 1
+        state.count("anomaly", "GOAWAY raised its last stream id")
         last = state.last_processed
-    state.counters["goaway"] += 1
+    if last and last % 2 == 0:
+        state.count("anomaly", "GOAWAY with an even stream id")
+    told = f"{name} {debug!r}" if debug else name
+    state.count("goaway", told)
     state.last_processed = last
-    state.goaway_reason = f"GOAWAY {name}" + (f" {debug!r}" if debug else "")
+    state.goaway_reason = f"GOAWAY {told}"
     state.release_waiting()
+    for ghost in [number for number in state.ghosts if number > last]:
+        state.exorcise(ghost)
     reply = Reply(Code.UNAVAILABLE, from_rst(7).origin, f"not processed: {state.goaway_reason}")
     for open_stream in [number for number in state.open if number > last]:
         state.refuse(open_stream, reply)

@@ -41,13 +41,14 @@ class _CountingTable(HeaderTable):
 class HeaderReader:
     """The decompression context of one connection. ``cache`` maps complete blocks to heads; read it, never write."""
 
-    __slots__ = ("_decoder", "_table", "cache", "decoded")
+    __slots__ = ("_decoder", "_table", "cache", "decoded", "read_blocks")
 
     def __init__(self) -> None:
         self._decoder = Decoder(max_header_list_size=HARD_LIMIT)
         self._table = _CountingTable()
         self._decoder.header_table = self._table
         self.cache: dict[bytes, Head] = {}
+        self.read_blocks = 0  # by ``read``; what is found in ``cache`` directly is not in it
         self.decoded = 0
 
     def read(self, block: bytes) -> Head:
@@ -55,6 +56,7 @@ class HeaderReader:
 
         Raises CompressionError or HeaderBomb, both fatal for the connection.
         """
+        self.read_blocks += 1
         known = self.cache.get(block)
         if known is not None:
             return known

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gzip as gzip_format
 from dataclasses import dataclass
 from typing import Final
 
@@ -9,7 +10,7 @@ from lbctl import __version__
 
 Headers = tuple[tuple[bytes, bytes], ...]
 
-_SENSITIVE: Final = frozenset({b"authorization", b"cookie", b"proxy-authorization"})
+_SENSITIVE: Final = frozenset({b"authorization", b"cookie", b"proxy-authorization", b"set-cookie"})
 # Units of grpc-timeout, milliseconds first: a template then reads like what the user typed.
 _UNITS: Final = (("m", 1_000_000), ("S", 1_000_000_000), ("M", 60_000_000_000), ("H", 3_600_000_000_000))
 
@@ -62,13 +63,18 @@ class Request:
             (b"te", b"trailers"),
             (b"content-type", b"application/grpc"),
             (b"user-agent", f"lbctl/{__version__}".encode()),
-            (b"grpc-accept-encoding", b"identity"),
-            *((name, value) for name, value in self.metadata if not is_sensitive(name)),
+            *(((b"grpc-encoding", b"gzip"),) if self.gzip else ()),
+            (b"grpc-accept-encoding", b"identity,gzip"),
+            *((name, value) for name, value in self.metadata if not self.is_secret(name)),
         )
 
     def secrets(self) -> Headers:
         """The metadata that must never enter a compression table."""
-        return tuple((name, value) for name, value in self.metadata if is_sensitive(name))
+        return tuple((name, value) for name, value in self.metadata if self.is_secret(name))
+
+    def is_secret(self, name: bytes) -> bool:
+        """Whether a header's value is a credential, by its name or because the user says so."""
+        return is_sensitive(name) or name in self.sensitive
 
     def varying(self, timeout_ns: int) -> Headers:
         """The fields that differ from call to call: the deadline, where there is one."""
@@ -80,8 +86,19 @@ class Request:
         return sum(len(name) + len(value) + 32 for name, value in fields)
 
     def body(self) -> bytes:
-        """The length-prefixed message: flag 0, four length octets, the bytes."""
-        return b"\0" + len(self.message).to_bytes(4, "big") + self.message
+        """The length-prefixed message of a unary call."""
+        return framed(self.message, compress=self.gzip)
+
+    def bodies(self) -> tuple[bytes, ...]:
+        """The length-prefixed messages of a stream, each once."""
+        assert self.stream is not None
+        return tuple(framed(message, compress=self.gzip) for message in self.stream.messages)
+
+
+def framed(message: bytes, *, compress: bool) -> bytes:
+    """A message behind its flag and its four length octets."""
+    sent = gzip_format.compress(message, 6, mtime=0) if compress else message
+    return bytes((compress,)) + len(sent).to_bytes(4, "big") + sent
 
 
 def is_sensitive(name: bytes) -> bool:

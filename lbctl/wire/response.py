@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
+import zlib
 from typing import Final
 
 from lbctl.model import Code, Reply
 from lbctl.wire.head import Head
+from lbctl.wire.limits import MAX_MESSAGE
 from lbctl.wire.status import local
 
-MAX_MESSAGE: Final = 4 << 20  # octets, gRPC's default limit
 _PREFIX: Final = 5
 _EXCERPT: Final = 1024
+_GZIP_WINDOW: Final = 31  # zlib's own mark for the gzip format
+GZIP: Final = "gzip"
 
 
 class MessageTooLarge(Exception):
@@ -18,28 +21,34 @@ class MessageTooLarge(Exception):
 
 
 class Response:
-    """What one stream has received. Bodies are skipped unless ``keep``; a non-gRPC body leaves an excerpt."""
+    """What one stream has received: messages counted, kept where ``keep``; another body leaves an excerpt."""
 
-    __slots__ = ("_missing", "_prefix", "_seen", "body", "flaw", "head", "keep", "messages", "size", "uncredited")
+    __slots__ = (
+        *("_bodies", "_compressed", "_excerpt", "_limit", "_missing", "_prefix", "_seen"),
+        *("flaw", "head", "keep", "messages", "size", "uncredited"),
+    )
 
-    def __init__(self, *, keep: bool) -> None:
+    def __init__(self, *, keep: bool, max_message: int = MAX_MESSAGE) -> None:
         self.keep = keep
         self.head: Head | None = None
         self.flaw: Reply | None = None
         self.messages = 0
         self.size = 0  # octets of DATA without padding
-        self.body = bytearray()
         self.uncredited = 0  # octets of the stream window the peer has not got back
+        self._limit = max_message
+        self._bodies: list[bytearray] = []
+        self._excerpt = bytearray()
         self._prefix = bytearray()
         self._missing = 0  # octets of the current message still to come
         self._seen = False  # a message has begun and is not complete
+        self._compressed = False  # it is
 
     def feed(self, payload: bytes) -> None:
         """Take a DATA payload without padding; raises MessageTooLarge."""
         assert self.head is not None
         self.size += len(payload)
         if not self.head.is_grpc:
-            self.body += payload[: _EXCERPT - len(self.body)]
+            self._excerpt += payload[: _EXCERPT - len(self._excerpt)]
             return
         position = 0
         while position < len(payload):
@@ -55,23 +64,26 @@ class Response:
 
     def _begin(self, flag: int, length: int) -> None:
         assert self.head is not None
-        if length > MAX_MESSAGE:
-            raise MessageTooLarge(f"message of {length} bytes is larger than {MAX_MESSAGE}")
+        if length > self._limit:
+            raise MessageTooLarge(f"message of {length} bytes is larger than {self._limit}")
         if flag > 1:
             self._spoiled(f"message flag {flag} is neither 0 nor 1")
         elif flag == 1 and not self.head.encoding:
             self._spoiled("compressed message without grpc-encoding")
-        elif flag == 1:
+        elif flag == 1 and self.head.encoding != GZIP:
             self._spoiled(f"grpc-encoding {self.head.encoding!r} was not offered")
         self._missing = length
         self._seen = True
+        self._compressed = flag == 1
+        if self.keep:
+            self._bodies.append(bytearray())
         if not length:
             self._complete()
 
     def _message(self, payload: bytes, position: int) -> int:
         taken = min(self._missing, len(payload) - position)
-        if self.keep and self.messages == 0:
-            self.body += payload[position : position + taken]
+        if self.keep:
+            self._bodies[-1] += payload[position : position + taken]
         self._missing -= taken
         if not self._missing:
             self._complete()
@@ -80,23 +92,43 @@ class Response:
     def _complete(self) -> None:
         self.messages += 1
         self._seen = False
+        if self.keep and self._compressed and self.flaw is None:
+            self._bodies[-1] = self._inflated(self._bodies[-1])
+
+    def _inflated(self, body: bytearray) -> bytearray:
+        """The message as it was; at most one octet more than the limit is unpacked, whatever it would become."""
+        unpacker = zlib.decompressobj(_GZIP_WINDOW)
+        try:
+            plain = unpacker.decompress(body, self._limit + 1)
+        except zlib.error as error:
+            self._spoiled(f"gzip message cannot be decompressed: {error}")
+            return bytearray()
+        if len(plain) > self._limit:
+            raise MessageTooLarge(f"message is larger than {self._limit} bytes when decompressed")
+        if not unpacker.eof or unpacker.unused_data:
+            self._spoiled("gzip message is cut short" if not unpacker.eof else "gzip message has octets behind its end")
+        return bytearray(plain)
 
     def _spoiled(self, reason: str) -> None:
         self.flaw = self.flaw or local(Code.INTERNAL, reason)
 
-    def problem(self) -> Reply | None:
-        """What is wrong with the messages of a unary reply that says OK."""
+    def problem(self, *, many: bool = False) -> Reply | None:
+        """What is wrong with the messages of a reply that says OK; ``many``: the method streams its replies."""
         if self.flaw is not None:
             return self.flaw
         if self._seen or self._prefix:
             return local(Code.INTERNAL, "truncated message")
-        if self.messages != 1:
+        if self.messages != 1 and not many:
             return local(
                 Code.INTERNAL, f"{self.messages or 'no'} message{'s' if self.messages > 1 else ''} in a unary reply"
             )
         return None
 
+    def kept(self) -> tuple[bytes, ...]:
+        """The complete messages, where they are kept."""
+        return tuple(bytes(body) for body in self._bodies[: self.messages])
+
     def excerpt(self) -> str:
         """The beginning of a body that is not gRPC, for a reason; its control characters are the view's to escape."""
-        text = bytes(self.body).decode("utf-8", "replace").strip() if self.head and not self.head.is_grpc else ""
+        text = bytes(self._excerpt).decode("utf-8", "replace").strip() if self.head and not self.head.is_grpc else ""
         return f": {text}" if text else ""

@@ -1,4 +1,4 @@
-"""One HTTP/2 client connection carrying unary gRPC calls: bytes in, finished calls out; no sockets, no clock.
+"""One HTTP/2 client connection carrying gRPC calls: bytes in, finished calls out; no sockets, no clock.
 
 This is the hot path, and speed shapes it. A call is started from a template (its header block and message are the
 same bytes every time), and a reply that looks like nearly all replies do, HEADERS, one DATA with one whole message,
@@ -8,18 +8,24 @@ holds only what is true of the current compression table. Everything else takes 
 
 from __future__ import annotations
 
+from collections import Counter
 from dataclasses import replace
+from typing import Final
 
 from lbctl.model import Code
 from lbctl.wire import frames as h2
+from lbctl.wire import talks
 from lbctl.wire.frames import HEAD, ErrorCode
 from lbctl.wire.handlers import HANDLERS
 from lbctl.wire.head import NOT_FAST, OK_END, OK_START
+from lbctl.wire.limits import Limits
 from lbctl.wire.request import Request
-from lbctl.wire.state import FAST_HEAD, HEADERS_SEEN, MESSAGE_SEEN, Call, State
+from lbctl.wire.state import FAST_HEAD, HEADERS_SEEN, MESSAGE_SEEN, Call, State, Wait
 from lbctl.wire.status import local
 from lbctl.wire.whole_reply import WholeReply
 from lbctl.wire.windows import CONNECTION_WINDOW, STREAM_WINDOW
+
+DEFAULT_LIMITS: Final = Limits()
 
 _UNKNOWN = replace(FAST_HEAD, fast=NOT_FAST)
 _HEADERS_ONLY = h2.END_HEADERS
@@ -29,9 +35,14 @@ _HEADERS_LAST = h2.END_HEADERS | h2.END_STREAM
 class Session(State):
     """A client connection from its preface to its end. Output waits in order until ``outgoing`` takes it."""
 
-    def __init__(self, request: Request | None = None, *, keep_messages: bool = False) -> None:
-        super().__init__(keep_messages=keep_messages)
+    def __init__(
+        self, request: Request | None = None, *, keep_messages: bool = False, limits: Limits = DEFAULT_LIMITS
+    ) -> None:
+        super().__init__(keep_messages=keep_messages, limits=limits)
         self.request = request
+        self._bodies = request.bodies() if request is not None and request.stream is not None else ()
+        self._careful = keep_messages or bool(self._bodies)  # every reply takes the complete way
+        self._fast_ends = 0  # calls that ended on the fast path
         self._tail = b""
         self._whole: WholeReply | None = None
         self._before = self._between = self._body = b""
@@ -55,12 +66,18 @@ class Session(State):
         size = self._size
         send = self.send
         opened = self.open
-        if not self.hot or len(opened) >= self.limit or send.connection < size or send.initial < size:
+        stream = self.next_id
+        if (
+            not self.hot
+            or len(opened) >= self.limit
+            or send.connection < size
+            or send.initial < size
+            or stream > self.last_stream
+        ):
             assert self.request is not None
             self.enqueue(call.alone(), self.request)
             return
         # The same as _write_template, without the call.
-        stream = self.next_id
         self.next_id = stream + 2
         opened[stream] = call
         send.connection -= size
@@ -76,13 +93,27 @@ class Session(State):
             self.unsent.append(call)
             self.emit(b"")  # whoever flushes looks into the baskets
             return
+        self._careful = self._careful or request.stream is not None
         self.waiting.append((call, request))
         self.pump()
+        if self.waiting:  # in order, so this one is among them
+            call.waited_for = self._obstacle()
+            self.count("waited", call.waited_for.name.lower())
 
-    def receive(self, data: bytes) -> None:
-        """Take what the peer sent. Finished calls are in the baskets afterwards; never raises on what a peer does."""
+    def _obstacle(self) -> Wait:
+        """Why nothing more can be started now."""
+        if not self.ready:
+            return Wait.CONNECTION
+        return Wait.PEER if self.paused else Wait.SLOT
+
+    def receive(self, data: bytes, now_ns: int = 0) -> None:
+        """Take what the peer sent, at that time. Finished calls are in the baskets afterwards.
+
+        Never raises on what a peer does.
+        """
         if self.closed:
             return
+        self.now_ns = now_ns
         if self._tail:
             data = self._tail + data
         if not self.ready and self._is_foreign(data):
@@ -91,8 +122,56 @@ class Session(State):
         credit = self.received.due()
         if credit and not self.closed:
             self.emit(credit)
+        if len(self.firsts) != len(self.progress) + len(self.responses):
+            self._stamp_firsts()
         if self.waiting or self.send.busy or not self.hot:
             self.pump()
+
+    def _stamp_firsts(self) -> None:
+        """Remember when the headers of replies came that are not complete yet."""
+        firsts, now = self.firsts, self.now_ns
+        for stream in self.progress:
+            firsts.setdefault(stream, now)
+        for stream, response in self.responses.items():
+            if response.head is not None:
+                firsts.setdefault(stream, now)
+
+    def talk(self, now_ns: int) -> None:
+        """Send the messages of streams whose time has come; due whenever ``next_talk_ns`` says so."""
+        self.now_ns = now_ns
+        talks.speak(self, now_ns)
+        self.pump()
+
+    @property
+    def next_talk_ns(self) -> int:
+        """When ``talk`` has something to do: 0 never, 1 at once."""
+        if self.closed:
+            return 0
+        if self.send.cut_short and not self.paused:
+            return 1
+        return max(1, self.agenda[0][0]) if self.agenda else 0
+
+    @property
+    def blocked(self) -> int:
+        """How many request bodies wait for flow-control credit."""
+        return len(self.send)
+
+    def ping(self, payload: bytes) -> None:
+        """Send a PING of ours, ahead of what is queued; it is in ``pings_open`` until the peer has answered."""
+        self.pings_open.add(payload)
+        self.emit(b"")
+        self.out.insert(self.urgent, h2.frame(h2.PING, 0, 0, payload))
+        self.urgent += 1
+
+    def total_counters(self) -> Counter[str]:
+        """Everything counted so far, header blocks and those that had to be decoded included."""
+        total = Counter(self.counters)
+        total["header_blocks"] = self.reader.read_blocks + 2 * self._fast_ends
+        total["header_blocks_decoded"] = self.reader.decoded
+        return total
+
+    def bodies_of(self, request: Request) -> tuple[bytes, ...]:
+        return self._bodies if request is self.request else super().bodies_of(request)
 
     def _frames(self, data: bytes) -> int:  # noqa: C901  # the hot loop: one body, or two calls per frame more
         """Take every complete frame; returns how many octets that was."""
@@ -101,7 +180,9 @@ class Session(State):
         unpack = HEAD.unpack_from
         known = self.reader.cache.get
         opened, progress, done = self.open, self.progress, self.done
-        plain = self.ready and self.partial is None and not self.keep_messages
+        firsts = self.firsts
+        fast = 0
+        plain = self.ready and self.partial is None and not self._careful
         cache = self.reader.cache
         whole = self._whole
         if whole is not None and not whole.holds(cache):
@@ -126,7 +207,9 @@ class Session(State):
                 if whole is not None:
                     after = whole.take(data, position, self)
                     if after > position:
-                        consumed += (after - position) // whole.size * whole.message
+                        replies = (after - position) // whole.size
+                        fast += replies
+                        consumed += replies * whole.message
                         position = after
                         continue
                 headers_at = position
@@ -153,7 +236,11 @@ class Session(State):
                 and known(data[begin:end], _UNKNOWN).fast == OK_END
             ):
                 del progress[stream]
-                done.append(opened.pop(stream))
+                call = opened.pop(stream)
+                done.append(call)
+                fast += 1
+                if firsts and stream in firsts:
+                    self.early.append((call, firsts.pop(stream)))
                 if not learned and 0 <= headers_at < data_at and _in_a_row(data, headers_at, data_at, position):
                     learned = True
                     whole = self._whole = WholeReply(data[headers_at:end], data_at - headers_at, position - headers_at)
@@ -162,11 +249,13 @@ class Session(State):
             self._dispatch(kind, flags, stream & 0x7FFF_FFFF, data[begin:end])
             position = end
             if self.closed:
+                self._fast_ends += fast
                 return len(data)
-            plain = self.partial is None and not self.keep_messages
+            plain = self.partial is None and not self._careful
             if whole is not None and not whole.holds(cache):
                 whole = None
         self.received.uncredited += consumed
+        self._fast_ends += fast
         return position
 
     def _dispatch(self, kind: int, flags: int, stream: int, payload: bytes) -> None:
@@ -251,13 +340,18 @@ class Session(State):
             return
         stream = self.next_id
         self.next_id = stream + 2
-        self.open[stream] = call
-        self.started.append(call)
+        self.open[stream] = self.uploading[stream] = call
         block = self.writer.block(request, timeout_ns)
         self.emit(h2.header_frames(stream, block, self.peer.max_frame_size))
-        self.send.begin(stream, request.body())
+        if request.stream is None:
+            self.send.begin(stream, (request.body(), True))
+        else:
+            talks.begin(self, stream, request)
         for data in self.send.frames(self.peer.max_frame_size):
             self.emit(data)
+        if stream in self.uploading:
+            call.waited_for = Wait.WINDOW
+            self.count("waited", "window")
 
     def _too_large(self, request: Request, timeout_ns: int) -> str:
         """Why the peer would not take the request's header list, or nothing."""
@@ -270,7 +364,12 @@ class Session(State):
     def _renew_template(self) -> None:
         """Make the template of the session's request, once its header fields are in the peer's table."""
         request = self.request
-        if request is None or not self.writer.is_stable(request) or self._too_large(request, request.timeout_ns):
+        if (
+            request is None
+            or request.stream is not None
+            or not self.writer.is_stable(request)
+            or self._too_large(request, request.timeout_ns)
+        ):
             return
         body = request.body()
         block = self.writer.block(request, request.timeout_ns)

@@ -12,10 +12,11 @@ from lbctl.wire.frames import MAX_FRAME_SIZE, ErrorCode, goaway, rst_stream
 from lbctl.wire.head import parse
 from lbctl.wire.header_reader import HeaderReader
 from lbctl.wire.header_writer import HeaderWriter
-from lbctl.wire.limits import LAST_STREAM, OWN_STREAM_LIMIT
+from lbctl.wire.limits import Limits
 from lbctl.wire.request import Request
 from lbctl.wire.response import Response
 from lbctl.wire.status import OK_REPLY, local, lost
+from lbctl.wire.talk import Talk
 from lbctl.wire.windows import ReceiveWindow, SendWindows
 
 
@@ -28,6 +29,8 @@ class Wait(IntEnum):
     WINDOW = 3  # flow-control credit for its request
     PEER = 4  # the peer did not read
 
+
+_DETAILS: Final = 100
 
 # How far a reply on the fast path has come; absent means nothing was received yet.
 HEADERS_SEEN: Final = 1
@@ -80,19 +83,21 @@ def _nobody() -> None:
 class State:
     """Streams, windows, header contexts and the baskets that calls end up in.
 
-    ``done``: calls answered OK (no message kept). ``replies``: (call, reply) of every other end. ``unsent``: calls
-    of which nothing was written, free to go elsewhere. ``refused``: (call, reply) the peer says it did not process:
-    one transparent retry is allowed, else the reply stands. ``started``: calls that had to wait and are in the output
-    now; sessions that are flushed together share this list. ``early``: ended calls whose response headers came in an
-    earlier read, and when, in ns. ``gaps``: time between two messages that a stream received, in ns.
+    ``done``: calls answered OK (no message kept). ``replies``: (call, reply) of every other end, and of every stream.
+    ``unsent``: calls of which nothing was written, free to go elsewhere. ``refused``: (call, reply) the peer says it
+    did not process: one transparent retry is allowed, else the reply stands. ``started``: calls that had to wait and
+    are in the output now; sessions that are flushed together share this list. ``early``: ended calls whose response
+    headers came in an earlier read, and when, in ns. ``gaps``: time between two messages that a stream received, in ns.
     """
 
-    def __init__(self, *, keep_messages: bool) -> None:
+    def __init__(self, *, keep_messages: bool, limits: Limits) -> None:
         self.keep_messages = keep_messages
+        self.limits = limits
         self.on_output: Callable[[], None] = _nobody
         self.out: list[bytes] = []
         self.urgent = 0  # items at the head of the output that overtook the rest
         self.hot = False  # calls may be started from the template, windows and slots permitting
+        self.now_ns = 0  # when the read that is being parsed began
         self.done: list[Call] = []
         self.replies: list[tuple[Call, Reply]] = []
         self.unsent: list[Call] = []
@@ -102,17 +107,24 @@ class State:
         self.gaps: list[int] = []
         self.counters: Counter[str] = Counter()
         self.open: dict[int, Call] = {}
+        self.uploading: dict[int, Call] = {}  # those whose first piece waits for credit
         self.progress: dict[int, int] = {}
+        self.firsts: dict[int, int] = {}  # when the headers of a reply came that is not complete yet
         self.responses: dict[int, Response] = {}
+        self.talks: dict[int, Talk] = {}  # the streaming calls among the open ones
+        self.agenda: list[tuple[int, int]] = []  # a heap of (ns, stream): when a talk has something to do
+        self.ghosts: set[int] = set()  # streams given up and left to the peer
         self.waiting: deque[tuple[Call, Request]] = deque()
         self.reader = HeaderReader()
         self.writer = HeaderWriter()
-        self.send = SendWindows()
+        self.send = SendWindows(self._sent)
         self.received = ReceiveWindow()
         self.peer = PeerSettings()
         self.partial: Partial | None = None
+        self.pings_open: set[bytes] = set()  # of ours, not answered yet
         self.next_id = 1
-        self.limit = OWN_STREAM_LIMIT
+        self.last_stream = limits.last_stream
+        self.limit = limits.max_streams
         self.last_processed: int | None = None  # GOAWAY's last stream id
         self.ready = False  # the peer's SETTINGS came
         self.paused = False  # the transport's buffer is full
@@ -122,8 +134,33 @@ class State:
 
     @property
     def draining(self) -> bool:
-        """No new streams: after a GOAWAY, near the end of the stream ids, or once closed."""
-        return self.last_processed is not None or bool(self.closed) or self.next_id > LAST_STREAM
+        """No new streams: after a GOAWAY, after the last stream that is allowed, or once closed."""
+        return self.last_processed is not None or bool(self.closed) or self.next_id > self.last_stream
+
+    def relimit(self) -> None:
+        """How many streams may be open has changed; abandoned ones keep their slots."""
+        peers = self.limits.max_streams if self.peer.max_streams is None else self.peer.max_streams
+        self.limit = max(0, min(peers, self.limits.max_streams) - len(self.ghosts))
+
+    def count(self, kind: str, detail: str = "") -> None:
+        """Count something worth reporting. Details may be the peer's words, so only so many are told apart."""
+        name = f"{kind}: {detail}" if detail else kind
+        if detail and name not in self.counters and len(self.counters) >= _DETAILS:
+            name = f"{kind}: (other)"
+        self.counters[name] += 1
+
+    def bodies_of(self, request: Request) -> tuple[bytes, ...]:
+        """The framed messages of a streaming request."""
+        return request.bodies()
+
+    def _sent(self, stream: int, message: bool) -> None:
+        """A piece of a request is wholly in the output."""
+        call = self.uploading.pop(stream, None)
+        if call is not None:
+            self.started.append(call)
+        talk = self.talks.get(stream)
+        if talk is not None and message:
+            talk.sent += 1
 
     def emit(self, data: bytes) -> None:
         """Queue whole frames behind everything queued before."""
@@ -135,7 +172,8 @@ class State:
         """The stream's response off the fast path, carrying over how far the fast path had come."""
         response = self.responses.get(stream)
         if response is None:
-            response = self.responses[stream] = Response(keep=self.keep_messages)
+            response = Response(keep=self.keep_messages, max_message=self.limits.max_message)
+            self.responses[stream] = response
             seen = self.progress.pop(stream, 0)
             if seen:
                 response.head = FAST_HEAD
@@ -144,10 +182,9 @@ class State:
 
     def finish(self, stream: int, reply: Reply) -> None:
         """The stream is over; a body we are still sending is cut off, as the status is final."""
-        call = self._forget(stream)
         if self.send.drop(stream):
-            self.counters["rst_sent"] += 1
-            self.emit(rst_stream(stream, ErrorCode.NO_ERROR))
+            self._cut(stream, ErrorCode.NO_ERROR)
+        call, reply = self._forget(stream, reply)
         if reply is OK_REPLY:
             self.done.append(call)
         else:
@@ -156,19 +193,31 @@ class State:
     def reset(self, stream: int, error: ErrorCode, reply: Reply, *, ended: bool = False) -> None:
         """End a stream from our side; ``ended``: the peer's side has, so it is closed unless we still send a body."""
         if self.send.drop(stream) or not ended:
-            self.counters["rst_sent"] += 1
-            self.emit(rst_stream(stream, error))
-        self.replies.append((self._forget(stream), reply))
+            self._cut(stream, error)
+        self.replies.append(self._forget(stream, reply))
 
     def refuse(self, stream: int, reply: Reply) -> None:
         """The peer did not process this stream."""
         self.send.drop(stream)
-        self.refused.append((self._forget(stream), reply))
+        self.refused.append(self._forget(stream, reply))
 
-    def _forget(self, stream: int) -> Call:
+    def _cut(self, stream: int, error: ErrorCode) -> None:
+        self.count("rst_sent", error.name)
+        self.emit(rst_stream(stream, error))
+
+    def _forget(self, stream: int, reply: Reply) -> tuple[Call, Reply]:
+        """The call of a stream that is over, and its reply with the messages it had, where it is a streaming call."""
         self.progress.pop(stream, None)
         self.responses.pop(stream, None)
-        return self.open.pop(stream)
+        self.uploading.pop(stream, None)
+        call = self.open.pop(stream)
+        first_ns = self.firsts.pop(stream, 0)
+        if first_ns:
+            self.early.append((call, first_ns))
+        talk = self.talks.pop(stream, None)
+        if talk is not None:
+            reply = reply._replace(sent=talk.sent, received=talk.received)
+        return call, reply
 
     def release_waiting(self) -> None:
         """Hand back every call that was never written."""
@@ -191,13 +240,21 @@ class State:
         self.release_waiting()
         told = f"{reason} (after {self.goaway_reason})" if self.goaway_reason else reason
         for stream in list(self.open):
-            self.replies.append((self._forget(stream), lost(told)))
+            self.replies.append(self._forget(stream, lost(told)))
 
     def expire(self, now_ns: int) -> None:
-        """End every call whose deadline has passed: RST_STREAM(CANCEL) where something was sent."""
+        """End every call whose deadline has passed: RST_STREAM(CANCEL) where something was sent.
+
+        Without ``reset_late`` a request that is complete is left to the server's own deadline, and keeps its slot.
+        """
         late = [stream for stream, call in self.open.items() if call.deadline_ns <= now_ns]
         for stream in late:
-            self.reset(stream, ErrorCode.CANCEL, DEADLINE)
+            if self.limits.reset_late or self.send.is_open(stream):
+                self.reset(stream, ErrorCode.CANCEL, DEADLINE)
+            else:
+                self.ghosts.add(stream)
+                self.replies.append(self._forget(stream, DEADLINE))
+        self.relimit()
         if self.waiting and any(call.deadline_ns <= now_ns for call, _ in self.waiting):
             waiting, self.waiting = self.waiting, deque()
             for call, request in waiting:
@@ -212,3 +269,25 @@ class State:
             self.reset(stream, ErrorCode.CANCEL, reply)
         self.replies.extend((call, reply) for call, _ in self.waiting)
         self.waiting.clear()
+
+    def exorcise(self, stream: int) -> None:
+        """An abandoned stream has ended at the peer: its slot is free again."""
+        if stream in self.ghosts:
+            self.ghosts.discard(stream)
+            self.relimit()
+
+    def block_unsent(self, first: int) -> list[Call]:
+        """The calls from this stream on were not taken by the kernel: from here on each is a call of its own.
+
+        They are written once the peer reads again, and whoever wrote the rest has to say when (``started``).
+        """
+        blocked: list[Call] = []
+        for stream, call in self.open.items():
+            if stream >= first and stream not in self.uploading:
+                own = self.open[stream] = call.alone()
+                own.waited_for = Wait.PEER
+                self.count("waited", "peer")
+                blocked.append(own)
+                if call in self.started:
+                    self.started.remove(call)
+        return blocked

@@ -8,13 +8,17 @@ connection's. Receiving: every DATA octet is credited back, also those of stream
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from typing import Final
 
-from lbctl.wire.frames import DATA, DEFAULT_WINDOW, END_STREAM, MAX_WINDOW, frame, window_update
+from lbctl.wire.frames import DATA, DEFAULT_WINDOW, END_STREAM, HEADER_SIZE, MAX_WINDOW, frame, window_update
 
 STREAM_WINDOW: Final = 8 << 20
 CONNECTION_WINDOW: Final = 64 << 20
+_BURST: Final = 1 << 20
+
+Piece = tuple[bytes, bool]  # of a request, and whether it is the last one
+Source = Callable[[], Piece | None]  # the next piece, None when there is no more for now
 
 
 class WindowOverflow(Exception):
@@ -22,84 +26,164 @@ class WindowOverflow(Exception):
 
 
 class Upload:
-    """The rest of one request body and the stream's window."""
+    """What one stream still has to send, and its window. A body without an end waits for more of it."""
 
-    __slots__ = ("body", "offset", "stream", "window")
+    __slots__ = ("body", "ends", "offset", "pieces", "queued", "source", "stream", "window")
 
-    def __init__(self, stream: int, body: bytes, window: int) -> None:
+    def __init__(self, stream: int, window: int, source: Source | None) -> None:
         self.stream = stream
-        self.body = body
-        self.offset = 0
         self.window = window
+        self.pieces: deque[Piece] = deque()  # what comes after ``body``
+        self.source = source  # and what comes after those
+        self.body = b""
+        self.offset = 0
+        self.ends = False  # with the last octet of ``body``
+        self.queued = False  # among those that have something to send
+
+    @property
+    def is_sent(self) -> bool:
+        """Whether nothing of the body is left but perhaps its end, which as an empty frame needs no window."""
+        return self.offset == len(self.body)
+
+    @property
+    def has_work(self) -> bool:
+        return self.offset < len(self.body) or self.ends
+
+    def refill(self) -> None:
+        """Take the next piece, if this one is sent and another is there."""
+        if self.has_work:
+            return
+        piece = self.pieces.popleft() if self.pieces else self.source() if self.source is not None else None
+        if piece is not None:
+            self.body, self.ends = piece
+            self.offset = 0
 
 
 class SendWindows:
-    """The peer's credit. ``connection`` and ``initial`` are read by the session's fast path, which also spends."""
+    """The peer's credit. ``connection`` and ``initial`` are read by the session's fast path, which also spends.
 
-    def __init__(self) -> None:
+    ``on_sent`` is told when a piece of a stream is wholly in frames, and whether that was more than an end.
+    """
+
+    def __init__(self, on_sent: Callable[[int, bool], None] = lambda stream, message: None) -> None:
         self.connection = DEFAULT_WINDOW
         self.initial = DEFAULT_WINDOW
-        self._uploads: deque[Upload] = deque()
+        self._spent = 0  # octets since ``frames`` last began
+        self._on_sent = on_sent
+        self._uploads: dict[int, Upload] = {}  # every stream whose request is not over
+        self._ready: deque[Upload] = deque()  # those with something to send now
+        self._hungry: list[Upload] = []  # those whose source was not asked for more, since enough was sent in one go
 
     @property
     def busy(self) -> bool:
         """Whether a body is waiting for credit: later bodies must not overtake it on the connection's window."""
-        return bool(self._uploads)
+        return bool(self._ready or self._hungry)
 
-    def begin(self, stream: int, body: bytes) -> None:
-        """Queue a body; ``frames`` sends what the windows allow."""
-        self._uploads.append(Upload(stream, body, self.initial))
+    def __len__(self) -> int:
+        """How many bodies wait."""
+        return len(self._ready)
+
+    def begin(self, stream: int, piece: Piece, source: Source | None = None) -> None:
+        """Queue the first piece of a request, and where the rest comes from; ``frames`` sends what fits."""
+        upload = self._uploads[stream] = Upload(stream, self.initial, source)
+        upload.body, upload.ends = piece
+        self._queue(upload)
+
+    def more(self, stream: int, piece: Piece) -> None:
+        """Queue the next piece of a request; the last one puts an end to its source."""
+        upload = self._uploads.get(stream)
+        if upload is None:
+            return
+        upload.pieces.append(piece)
+        if piece[1]:
+            upload.source = None
+        self._queue(upload)
+
+    def is_open(self, stream: int) -> bool:
+        """Whether the request of the stream has not ended."""
+        return stream in self._uploads
+
+    def _queue(self, upload: Upload) -> None:
+        upload.refill()
+        if upload.has_work and not upload.queued:
+            upload.queued = True
+            self._ready.append(upload)
 
     def drop(self, stream: int) -> bool:
-        """Forget a body; True if some of it was still unsent."""
-        found = next((upload for upload in self._uploads if upload.stream == stream), None)
-        if found is None:
+        """Forget a request; True if some of it was still unsent."""
+        upload = self._uploads.pop(stream, None)
+        if upload is None:
             return False
-        self._uploads.remove(found)
+        if upload.queued:
+            self._ready.remove(upload)
+        if upload in self._hungry:
+            self._hungry.remove(upload)
         return True
 
     def resize(self, initial: int) -> None:
         """The peer's INITIAL_WINDOW_SIZE changed; raises WindowOverflow."""
         difference, self.initial = initial - self.initial, initial
-        for upload in self._uploads:
+        for upload in self._uploads.values():
             if upload.window + difference > MAX_WINDOW:
                 raise WindowOverflow
             upload.window += difference
 
     def credit(self, stream: int, increment: int) -> None:
-        """WINDOW_UPDATE; unknown streams need no credit any more. Raises WindowOverflow."""
+        """WINDOW_UPDATE; streams whose request is over need no credit any more. Raises WindowOverflow."""
         if stream == 0:
             if self.connection + increment > MAX_WINDOW:
                 raise WindowOverflow
             self.connection += increment
             return
-        for upload in self._uploads:
-            if upload.stream == stream:
-                if upload.window + increment > MAX_WINDOW:
-                    raise WindowOverflow
-                upload.window += increment
+        upload = self._uploads.get(stream)
+        if upload is not None:
+            if upload.window + increment > MAX_WINDOW:
+                raise WindowOverflow
+            upload.window += increment
 
     def frames(self, limit: int) -> Iterator[bytes]:
-        """DATA frames of at most ``limit`` octets that fit now, streams in turn; the last one of a body ends it."""
-        stuck = 0
-        while self._uploads and stuck < len(self._uploads):
-            upload = self._uploads.popleft()
+        """DATA frames of at most ``limit`` octets that fit now, streams in turn; the last one of a body ends it.
+
+        A request without an end cannot fill the memory: after a mebibyte the rest has to wait (``cut_short``).
+        """
+        hungry, self._hungry = self._hungry, []
+        for upload in hungry:
+            self._queue(upload)
+        stuck = self._spent = 0
+        while self._ready and stuck < len(self._ready):
+            upload = self._ready.popleft()
             size = min(limit, self.connection, upload.window, len(upload.body) - upload.offset)
-            if size <= 0:
-                self._uploads.append(upload)
+            if size <= 0 and not upload.is_sent:
+                self._ready.append(upload)
                 stuck += 1
                 continue
             stuck = 0
-            yield self._piece(upload, size)
+            yield self._piece(upload, max(size, 0))
+
+    @property
+    def cut_short(self) -> bool:
+        """Whether the last ``frames`` stopped before the windows did."""
+        return bool(self._hungry)
 
     def _piece(self, upload: Upload, size: int) -> bytes:
         payload = upload.body[upload.offset : upload.offset + size]
         upload.offset += size
         upload.window -= size
         self.connection -= size
-        last = upload.offset == len(upload.body)
-        if not last:
-            self._uploads.append(upload)
+        self._spent += size + HEADER_SIZE
+        upload.queued = False
+        if not upload.is_sent:
+            upload.queued = True
+            self._ready.append(upload)
+            return frame(DATA, 0, upload.stream, payload)
+        last = upload.ends
+        if last:
+            del self._uploads[upload.stream]
+        self._on_sent(upload.stream, bool(upload.body))
+        if not last and upload.source is not None and self._spent >= _BURST:
+            self._hungry.append(upload)
+        elif not last:
+            self._queue(upload)
         return frame(DATA, END_STREAM if last else 0, upload.stream, payload)
 
 
@@ -110,6 +194,11 @@ class ReceiveWindow:
 
     def __init__(self) -> None:
         self.uncredited = 0
+
+    @property
+    def overrun(self) -> bool:
+        """Whether the peer sent more than we allowed."""
+        return self.uncredited > CONNECTION_WINDOW
 
     def due(self) -> bytes:
         """A WINDOW_UPDATE once half of the window is consumed, else nothing."""

@@ -279,7 +279,7 @@ async def test_what_connections_counted_is_kept_when_they_are_gone() -> None:
     await bench.send(1)
     bench.host.end.answer(1, lambda stream: h2.rst(stream, h2.INTERNAL_ERROR))
     counters = bench.subchannel.total_counters()
-    assert (counters["connections"], counters["rst_received"], counters["settings"]) == (2, 2, 2)
+    assert (counters["connections"], counters["rst_received: INTERNAL_ERROR"], counters["settings"]) == (2, 2, 2)
     await bench.aclose()
     assert bench.subchannel.total_counters() == counters
 

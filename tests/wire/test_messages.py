@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+import gzip
+
 import pytest
 
 from lbctl.model import Code, Origin
 from tests.scripted import Connection, answering
 from tests.wire import frames as h2
 from tests.wire.frames import ReplyBytes, data, message, msg, okh, reply, trailers
-from tests.wire.harness import call, failed, meeting, succeeded
+from tests.wire.harness import call, counted, failed, keeps_messages, meeting, succeeded
 
 pytestmark = pytest.mark.usefixtures("door")
 
@@ -89,7 +91,6 @@ def with_encoding(encoding: str | None, flag: int) -> ReplyBytes:
     [
         (None, 1, ["compressed"]),
         ("identity", 1, ["compressed"]),
-        ("gzip", 1, ["gzip"]),
         ("br", 1, ["br"]),
         (None, 2, ["flag", "2"]),
         ("gzip", 255, ["flag"]),
@@ -100,6 +101,50 @@ async def test_a_message_that_cannot_be_read_is_internal_and_names_why(
 ) -> None:
     async with meeting(answering(with_encoding(encoding, flag), reply)) as (_, client):
         failed(await call(client), Code.INTERNAL, Origin.CLIENT, *words)
+        succeeded(await call(client))
+
+
+def zipped(body: bytes) -> ReplyBytes:
+    """An answer whose message is these octets, said to be gzip."""
+    more = h2.block(("grpc-encoding", "gzip"))
+
+    def answer(sid: int) -> bytes:
+        return h2.header_frame(sid, h2.RESPONSE_BLOCK + more) + data(sid, message(body, flag=1)) + trailers(sid)
+
+    return answer
+
+
+async def test_a_gzip_message_is_what_it_was_before_and_plain_ones_may_follow() -> None:
+    async with meeting(answering(zipped(gzip.compress(b"reply")), reply)) as (_, client):
+        succeeded(await call(client))
+        succeeded(await call(client))
+
+
+@pytest.mark.parametrize(
+    ("body", "words"),
+    [
+        (b"not gzip at all", ["cannot be decompressed"]),
+        (gzip.compress(b"reply")[:-4], ["cut short"]),
+        (gzip.compress(b"reply") + b"more", ["behind its end"]),
+    ],
+    ids=["not_gzip", "cut_short", "octets_behind"],
+)
+async def test_gzip_that_is_none_is_internal_where_the_message_is_wanted(body: bytes, words: list[str]) -> None:
+    async with meeting(answering(zipped(body), reply)) as (_, client):
+        if keeps_messages():
+            failed(await call(client), Code.INTERNAL, Origin.CLIENT, "gzip", *words)
+        else:
+            succeeded(await call(client))  # counted, not unpacked
+        succeeded(await call(client))
+
+
+async def test_a_gzip_bomb_is_unpacked_to_the_limit_and_no_further() -> None:
+    bomb = gzip.compress(bytes(8 << 20))
+    async with meeting(answering(zipped(bomb), reply)) as (_, client):
+        if keeps_messages():
+            failed(await call(client), Code.RESOURCE_EXHAUSTED, Origin.CLIENT, "decompressed")
+        else:
+            succeeded(await call(client))
         succeeded(await call(client))
 
 
@@ -124,7 +169,7 @@ async def test_a_message_above_the_limit_is_cancelled_and_the_connection_stays_u
     async with meeting(behave) as (server, client):
         failed(await call(client), Code.RESOURCE_EXHAUSTED, Origin.CLIENT, "5242880")
         succeeded(await call(client))
-        assert client.counters["rst_sent"] == 1
+        assert counted(client, "rst_sent") == 1
     assert len(server.connections) == 1
 
 

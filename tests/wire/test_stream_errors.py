@@ -10,7 +10,7 @@ from lbctl.model import Code, Origin
 from tests.scripted import Connection, answering
 from tests.wire import frames as h2
 from tests.wire.frames import ReplyBytes, data, header_frame, headers, msg, okh, reply, trailers
-from tests.wire.harness import call, failed, meeting, succeeded
+from tests.wire.harness import call, counted, failed, meeting, succeeded
 
 pytestmark = pytest.mark.usefixtures("door")
 
@@ -54,7 +54,7 @@ async def test_a_broken_stream_is_reset_and_fails_alone(bad: ReplyBytes, code: i
         assert broken.reply.origin in (Origin.CLIENT, Origin.TRANSPORT)
         succeeded(healthy)
         succeeded(await call(client))
-        assert client.counters["rst_sent"] == 1
+        assert counted(client, "rst_sent") == 1
     assert len(server.connections) == 1
 
 

@@ -1,0 +1,91 @@
+"""What is sent on a streaming call, message by message, and when lbctl ends the call by itself.
+
+interval 0            the next message follows as soon as flow control has taken the one before
+interval 10 ms        one message at 0, 10, 20 ... ms after the start, however late the ones before were
+duration              at its end a client that streams ends its side; any other cancels
+"""
+
+from __future__ import annotations
+
+from lbctl.wire.request import Stream
+
+
+class Talk:
+    """One streaming call. Times in ns; ``next_ns`` is when something is due, 0 before ``begin`` and when nothing is.
+
+    ``sent`` and ``received`` are counted by the session, ``taken`` here: taken and not sent is what flow control holds.
+    """
+
+    __slots__ = (
+        "_bodies",
+        "_due_ns",
+        "_end_ns",
+        "_start_ns",
+        "leaving",
+        "received",
+        "received_ns",
+        "sent",
+        "spec",
+        "taken",
+    )
+
+    def __init__(self, spec: Stream, bodies: tuple[bytes, ...]) -> None:
+        self.spec = spec
+        self.taken = 0
+        self.sent = 0
+        self.received = 0
+        self.received_ns = 0  # when the last message came
+        self.leaving = False  # the call is being ended from our side
+        self._bodies = bodies
+        self._start_ns = self._due_ns = self._end_ns = 0
+
+    @property
+    def is_timed(self) -> bool:
+        """Whether something of it depends on the time."""
+        return bool((self.spec.interval_ns and self._more) or self.spec.duration_ns)
+
+    @property
+    def _more(self) -> bool:
+        return bool(self._bodies) and (self.taken < self.spec.count or not self.spec.count)
+
+    def take(self) -> tuple[bytes, bool] | None:
+        """The next message and whether it is the last; None when there is none."""
+        if self.leaving or not self._more:
+            return None
+        body = self._bodies[self.taken % len(self._bodies)]
+        self.taken += 1
+        return body, self.taken == self.spec.count
+
+    def opening(self) -> tuple[bytes, bool]:
+        """What is sent at once: the first message, or only the end of a stream without messages."""
+        return self.take() or (b"", True)
+
+    def begin(self, now_ns: int) -> None:
+        """The call has started; the first message, if any, is on its way."""
+        self._start_ns = now_ns
+        self._due_ns = now_ns + self.spec.interval_ns if self.spec.interval_ns and self._more else 0
+        self._end_ns = now_ns + self.spec.duration_ns if self.spec.duration_ns else 0
+
+    @property
+    def began(self) -> bool:
+        return self._start_ns > 0
+
+    @property
+    def next_ns(self) -> int:
+        if self.leaving:
+            return 0
+        return min(self._due_ns or self._end_ns, self._end_ns or self._due_ns)
+
+    def is_over(self, now_ns: int) -> bool:
+        """Whether its duration has passed."""
+        return 0 < self._end_ns <= now_ns
+
+    def due(self, now_ns: int) -> list[tuple[bytes, bool]]:
+        """The messages whose time has come; planned times are kept, so none is left out after a stall."""
+        pieces = []
+        while 0 < self._due_ns <= now_ns and (piece := self.take()) is not None:
+            pieces.append(piece)
+            self._due_ns += self.spec.interval_ns
+        if not self._more:
+            self._due_ns = 0
+        return pieces

@@ -1,0 +1,70 @@
+"""The streaming calls of a connection: what they send and when, what they have received, and ending them ourselves."""
+
+from __future__ import annotations
+
+from heapq import heappop, heappush
+
+from lbctl.model import Code, Reply
+from lbctl.wire.frames import ErrorCode
+from lbctl.wire.request import Request
+from lbctl.wire.response import Response
+from lbctl.wire.state import State
+from lbctl.wire.talk import Talk
+
+_LEFT = Reply(Code.OK)  # enough was received: the end we chose is a good one
+
+
+def begin(state: State, stream: int, request: Request) -> None:
+    """Queue what a streaming call sends at its start; ``state.talks`` knows it from here on."""
+    spec = request.stream
+    assert spec is not None
+    talk = state.talks[stream] = Talk(spec, state.bodies_of(request))
+    state.send.begin(stream, talk.opening(), None if spec.interval_ns else talk.take)
+    if talk.is_timed:
+        heappush(state.agenda, (0, stream))
+
+
+def speak(state: State, now_ns: int) -> None:
+    """Queue every message whose time has come, and end the calls whose duration has passed."""
+    agenda = state.agenda
+    while agenda and agenda[0][0] <= now_ns:
+        _, stream = heappop(agenda)
+        talk = state.talks.get(stream)
+        if talk is None:  # the call has ended
+            continue
+        if not talk.began:
+            talk.begin(now_ns)
+        for piece in talk.due(now_ns):
+            state.send.more(stream, piece)
+        if talk.is_over(now_ns):
+            _leave(state, stream, talk)
+        elif talk.next_ns:
+            heappush(agenda, (talk.next_ns, stream))
+
+
+def heard(state: State, stream: int, response: Response) -> None:
+    """Account for the messages that a read brought; after enough of them the call is over."""
+    talk = state.talks.get(stream)
+    if talk is None or response.messages == talk.received:
+        return
+    fresh = response.messages - talk.received
+    if talk.received:
+        state.gaps.append(state.now_ns - talk.received_ns)
+    state.gaps.extend([0] * (fresh - 1))  # messages of one read came together
+    talk.received = response.messages
+    talk.received_ns = state.now_ns
+    if talk.leaving or (talk.spec.limit and talk.received >= talk.spec.limit):
+        _leave(state, stream, talk)
+
+
+def _leave(state: State, stream: int, talk: Talk) -> None:
+    """End a call from our side: our half where that is still open, and the whole where the server goes on regardless.
+
+    A server that answers each message may have answers on their way when our half ends; one that has sent more
+    messages than it got would never end by itself.
+    """
+    first, talk.leaving = not talk.leaving, True
+    if first and talk.spec.client and state.send.is_open(stream):
+        state.send.more(stream, (b"", True))
+    elif first or talk.received > max(talk.sent, talk.spec.limit):
+        state.reset(stream, ErrorCode.CANCEL, _LEFT)
