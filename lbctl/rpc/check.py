@@ -1,0 +1,101 @@
+"""``--check EXPR``: what must be true of every reply, a small language over the decoded message.
+
+An expression is read once and its fields and types are checked against the reply's schema; what is left is a closure.
+It has Python's spelling for literals, ``and or not``, comparisons (chains and ``in`` too), ``+ - * / %``, fields,
+indices, ``len(x)`` and ``has(resp.field)``, and nothing else: no name but ``resp`` (also ``true false null``), no call
+of anything, no loop. An enum is compared with the name of a value, or its number.
+"""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Callable
+from typing import Any, Final
+
+from google.protobuf.message import DecodeError
+from google.protobuf.message_factory import GetMessageClass
+
+from lbctl.errors import UsageError
+from lbctl.model import Code, Origin, Reply
+from lbctl.rpc.check_terms import Mistake, term
+from lbctl.rpc.schema import Method
+
+LONGEST: Final = 1000
+
+Judge = Callable[[Reply], Reply]
+
+
+def compile_check(text: str, method: Method) -> Judge:
+    """Make an expression a function that turns an OK reply it is false of into an error.
+
+    Such a reply keeps its code, OK, and gets the origin ``client``. A stream's every message is looked at. Raises
+    UsageError that shows the place.
+    """
+    kind = method.output_type
+    read = GetMessageClass(kind).FromString
+    holds = _compiled(text, method)
+    false = Reply(Code.OK, Origin.CLIENT, f"check failed: {text}")
+    unreadable = Reply(Code.OK, Origin.CLIENT, f"check failed: the reply is not a {kind.full_name} message")
+
+    def judge(reply: Reply) -> Reply:
+        if reply.code is not Code.OK:
+            return reply
+        streaming = method.client_streaming or method.server_streaming
+        try:
+            for message in reply.messages if streaming else (reply.message,):
+                if not holds(read(message)):
+                    return _as(false, reply)
+        except DecodeError:
+            return _as(unreadable, reply)
+        except (LookupError, ArithmeticError) as error:
+            return _as(false._replace(reason=f"{false.reason} ({_why(error)})"), reply)
+        return reply
+
+    return judge
+
+
+def _as(verdict: Reply, reply: Reply) -> Reply:
+    return verdict._replace(sent=reply.sent, received=reply.received)
+
+
+def _why(error: Exception) -> str:
+    match error:
+        case IndexError():
+            return "no such index"
+        case KeyError():
+            return "no such key"
+        case ZeroDivisionError():
+            return "division by zero"
+    return "number too large"
+
+
+def _compiled(text: str, method: Method) -> Callable[[Any], object]:
+    if len(text) > LONGEST:
+        raise UsageError(f"--check: the expression is longer than {LONGEST} characters")
+    if not text.strip():
+        raise UsageError("--check: the expression is empty", "for example: --check 'resp.code == 3'")
+    source = " ".join(text.split("\n"))
+    lead = len(source) - len(source.lstrip())
+    try:
+        tree = ast.parse(source[lead:], mode="eval")
+        found = term(tree.body, method.output_type)
+    except SyntaxError as error:
+        column = (error.offset or 1) + lead
+        known = "(equal is ==)" if error.text and "=" in error.text.replace("==", "") else ""
+        raise _refusal(source, column, f"this is not an expression {known}".strip()) from None
+    except Mistake as mistake:
+        at = len(source[lead:].encode()[: mistake.at].decode()) + lead  # ast counts UTF-8
+        raise _refusal(source, at + 1, str(mistake)) from None
+    except (RecursionError, MemoryError, ValueError):
+        raise UsageError(
+            "--check: the expression cannot be read: it is nested too deeply or has an odd character"
+        ) from None
+    if found.kind.name != "bool":
+        raise _refusal(source, lead + 1, f"the whole must be true or false, and is {found.kind}")
+    return found.value
+
+
+def _refusal(text: str, column: int, what: str) -> UsageError:
+    start = max(0, column - 41)
+    line = "".join(char if char.isprintable() else " " for char in text[start : start + 80])
+    return UsageError(f"--check: column {column}: {what}\n  {line}\n  {' ' * (column - 1 - start)}^")
