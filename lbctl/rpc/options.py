@@ -4,8 +4,17 @@ from __future__ import annotations
 
 import ssl
 from dataclasses import dataclass, field
+from typing import NamedTuple
 
 from lbctl.wire.limits import Limits
+
+
+class Pem(NamedTuple):
+    """The files that a context was made of, as PEM; None: the system's authorities, no certificate of our own."""
+
+    ca: bytes | None = None
+    cert: bytes | None = None
+    key: bytes | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -13,12 +22,13 @@ class Secure:
     """TLS for one backend: the context (ALPN h2 alone), and the name its certificate has to show.
 
     With ``nameless``, which trusts the same authorities and compares no name, a certificate of another name can be
-    looked at to say which names it has.
+    looked at to say which names it has. ``pem`` is for a TLS library other than Python's.
     """
 
     context: ssl.SSLContext = field(repr=False)
     server_name: str
     nameless: ssl.SSLContext | None = field(default=None, repr=False)
+    pem: Pem = field(default=Pem(), repr=False)
 
 
 @dataclass(frozen=True, slots=True)

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Final
 
 from lbctl.errors import UsageError
-from lbctl.rpc.options import Secure
+from lbctl.rpc.options import Pem, Secure
 
 _ALPN: Final = "h2"
 _NO_PASSPHRASE: Final = "a key with a passphrase cannot be used: lbctl would have to ask for it"
@@ -71,6 +71,7 @@ class Credentials:
         self._nameless = None if options.skip_verify else _context(options)
         if self._nameless is not None:
             self._nameless.check_hostname = False
+        self._pem = _pem(options)
 
     def secure(self, host: str) -> Secure:
         """TLS to a backend that should show this name, unless the options state another."""
@@ -79,7 +80,7 @@ class Credentials:
             _check_name(self._context, name)
         except ValueError as error:
             raise UsageError(f"{name!r} cannot be a TLS server name: {error}") from None
-        return Secure(self._context, name, self._nameless)
+        return Secure(self._context, name, self._nameless, self._pem)
 
 
 def _context(options: TlsOptions) -> ssl.SSLContext:
@@ -98,6 +99,12 @@ def _context(options: TlsOptions) -> ssl.SSLContext:
     elif options.key is not None:
         raise UsageError(f"the client key {options.key} needs a client certificate")
     return context
+
+
+def _pem(options: TlsOptions) -> Pem:
+    """The files once more, after they were found to be usable; a certificate's file may hold its key too."""
+    ca, cert, key = (path and path.read_bytes() for path in (options.ca, options.cert, options.key or options.cert))
+    return Pem(ca, cert, key)
 
 
 def _load_authorities(context: ssl.SSLContext, path: Path) -> None:
