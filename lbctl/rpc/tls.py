@@ -103,8 +103,8 @@ def _context(options: TlsOptions) -> ssl.SSLContext:
 
 def _pem(options: TlsOptions) -> Pem:
     """The files once more, after they were found to be usable; a certificate's file may hold its key too."""
-    ca, cert, key = (path and path.read_bytes() for path in (options.ca, options.cert, options.key or options.cert))
-    return Pem(ca, cert, key)
+    files = (options.ca, options.cert, options.key or options.cert)
+    return Pem(*(None if path is None else path.read_bytes() for path in files))
 
 
 def _load_authorities(context: ssl.SSLContext, path: Path) -> None:
