@@ -58,9 +58,6 @@ def _late(state: State, flags: int, stream: int) -> None:
 def _take(state: State, flags: int, stream: int, content: bytes, response: Response, size: int) -> None:
     ended = bool(flags & h2.END_STREAM)
     response.uncredited += size
-    if response.uncredited > STREAM_WINDOW:
-        overrun = local(Code.INTERNAL, "DATA beyond the stream's window")
-        return state.reset(stream, ErrorCode.FLOW_CONTROL_ERROR, overrun, ended=ended)
     try:
         response.feed(content)
     except MessageTooLarge as error:

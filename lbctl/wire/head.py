@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from base64 import b64decode
 from dataclasses import dataclass, replace
 from typing import Final
 
@@ -105,7 +106,38 @@ def _anomalies(values: dict[bytes, list[bytes]], grpc_status: tuple[bytes, ...])
         found.append("connection-specific field")
     if len(set(grpc_status)) > 1:
         found.append("conflicting grpc-status")
+    binary = {name: _binary(several) for name, several in values.items() if name.endswith(b"-bin")}
+    if None in binary.values():
+        found.append("bad base64")
+    details = binary.get(b"grpc-status-details-bin")
+    if details and grpc_status and grpc_status[-1].isdigit() and _stated_code(details) != int(grpc_status[-1][:9]):
+        found.append("details of another grpc-status")
     return tuple(found)
+
+
+def _binary(values: list[bytes]) -> bytes | None:
+    """What ``-bin`` fields hold, the first value of them: padded or not, several joined by commas; None where bad."""
+    decoded = []
+    for part in b",".join(values).split(b","):
+        bare = part.strip().rstrip(b"=")
+        try:
+            decoded.append(b64decode(bare + b"=" * (-len(bare) % 4), validate=True))
+        except ValueError:
+            return None
+    return decoded[0]
+
+
+def _stated_code(status: bytes) -> int:
+    """The code of a google.rpc.Status, whose first field it is; 0 where it has none."""
+    if status[:1] != b"\x08":
+        return 0
+    code = shift = 0
+    for octet in status[1:6]:
+        code |= (octet & 0x7F) << shift
+        shift += 7
+        if octet < 0x80:
+            break
+    return code
 
 
 def is_grpc_content_type(value: bytes) -> bool:
