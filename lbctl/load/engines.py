@@ -49,4 +49,19 @@ def wire(instance: Instance, listener: Listener, how: Dialling) -> Transport:
     )
 
 
-ENGINES: Final[Mapping[str, Factory]] = {"wire": wire}
+def grpcio(instance: Instance, listener: Listener, how: Dialling) -> Transport:
+    """Channels of grpcio, to compare with; its import takes long, and most runs do without."""
+    from lbctl.rpc.grpcio.transport import GrpcTransport
+
+    return GrpcTransport(
+        instance.endpoint,
+        how.request_for(instance),
+        listener,
+        flusher=how.flusher,
+        clock=how.clock,
+        options=how.options,
+        secure=how.secure_for(instance),
+    )
+
+
+ENGINES: Final[Mapping[str, Factory]] = {"wire": wire, "grpcio": grpcio}

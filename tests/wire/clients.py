@@ -1,4 +1,4 @@
-"""Stand-ins for the engine: a client that understands nothing, and grpc.aio as a second opinion on the scripts.
+"""Stand-ins for the engine: a client that understands nothing, and the second engine.
 
 ``LBCTL_TEST_CLIENT=null`` or ``grpcio`` puts one of them in the engine's place for a whole run of this folder.
 """
@@ -11,7 +11,12 @@ from collections import Counter
 from types import TracebackType
 from typing import NamedTuple, Protocol, Self
 
+from lbctl.clock import SystemClock
 from lbctl.model import Code, Endpoint, Origin, Reply
+from lbctl.rpc.caller import Caller
+from lbctl.rpc.link import Flusher
+from lbctl.rpc.options import ConnectionOptions
+from lbctl.wire.request import Request
 from tests.wire import frames as h2
 
 NULL_WAIT_S = 0.02
@@ -87,28 +92,20 @@ class NullClient:
                 await self._writer.wait_closed()
 
 
-class GrpcioClient:
-    """grpc.aio behind the same door; it knows neither attempts nor origins, so they are guessed."""
+class GrpcioClient(Caller):
+    """The engine ``grpcio`` behind the same door: only what carries the calls is another."""
 
     def __init__(self, endpoint: Endpoint, *, authority: str, connect_timeout_s: float) -> None:
-        import grpc.aio
+        from lbctl.rpc.grpcio.transport import GrpcTransport
 
-        self.counters: Counter[str] = Counter()
-        options = [("grpc.default_authority", authority), ("grpc.use_local_subchannel_pool", 1)]
-        self._channel = grpc.aio.insecure_channel(str(endpoint), options=options)
-        self._failure = grpc.aio.AioRpcError
-
-    async def __aenter__(self) -> Self:
-        return self
-
-    async def unary(self, path: str, message: bytes, /, *, timeout_s: float) -> Ended:
-        try:
-            answer = await self._channel.unary_unary(path, None, None)(message, timeout=timeout_s)
-        except self._failure as error:
-            return Ended(Reply(Code(error.code().value[0]), Origin.SERVER, error.details() or ""))
-        return Ended(Reply(Code.OK, Origin.SERVER, "", answer or b""))
-
-    async def __aexit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
-        await self._channel.close(None)
+        options = ConnectionOptions(connect_timeout_s=connect_timeout_s)
+        super().__init__(endpoint, authority=authority, options=options)
+        self._subchannel = GrpcTransport(  # type: ignore[assignment]
+            endpoint,
+            Request("/", b"", authority, 0),
+            self,
+            flusher=Flusher(),
+            clock=SystemClock(),
+            options=options,
+            keep_messages=True,
+        )
