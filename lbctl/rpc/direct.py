@@ -49,6 +49,12 @@ class DirectTransport(asyncio.Transport):
     def is_closing(self) -> bool:
         return self._transport.is_closing()
 
+    def pause_reading(self) -> None:
+        self._transport.pause_reading()
+
+    def resume_reading(self) -> None:
+        self._transport.resume_reading()
+
     def set_write_buffer_limits(self, high: int | None = None, low: int | None = None) -> None:
         self._transport.set_write_buffer_limits(high, low)
 
