@@ -6,7 +6,7 @@ import asyncio
 from collections.abc import Callable, Iterable, Mapping
 from contextlib import aclosing
 from dataclasses import dataclass, replace
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 from lbctl.discovery.catalog import Catalog
 from lbctl.discovery.changes import Change, diff
@@ -14,15 +14,21 @@ from lbctl.discovery.directory import find, follow, normal_prefix, read
 from lbctl.discovery.listing import Listing, shares
 from lbctl.etcd.client import Etcd, TimeToLive
 from lbctl.etcd.events import Changes, Lost, Resumed, Resync, Snapshot
-from lbctl.model import Identity, Instance, Registry, Service
-from lbctl.rpc.health import Health, Prober
+from lbctl.model import Endpoint, Identity, Instance, Registry, Service
+
+if TYPE_CHECKING:
+    from lbctl.rpc.access import Access
+    from lbctl.rpc.health import Health
 
 _LEASES_AT_ONCE = 32
 
 
 @dataclass(frozen=True, slots=True)
 class Ls:
-    """What to list. Without a service every service is listed."""
+    """What to list. Without a service every service is listed.
+
+    ``access_for`` says how an instance is called where health is checked; None calls all by plaintext.
+    """
 
     service: str | None = None
     prefix: str | None = None
@@ -30,6 +36,7 @@ class Ls:
     labels: tuple[tuple[str, str], ...] = ()
     check: bool = False
     check_timeout_s: float = 1.0
+    access_for: Callable[[Instance], Access] | None = None
 
 
 async def run(etcd: Etcd, request: Ls) -> Listing:
@@ -84,13 +91,17 @@ async def _leases(etcd: Etcd, instances: Iterable[Instance]) -> dict[int, TimeTo
 
 
 async def _health(instances: list[Instance], request: Ls) -> dict[Identity, Health]:
-    """Check every distinct address once, however many keys name it."""
+    """Check every distinct address once, however many keys name it; the first of them says how it is called."""
     if not request.check:
         return {}
-    endpoints = list(dict.fromkeys(each.endpoint for each in instances))
+    from lbctl.rpc.access import plain
+    from lbctl.rpc.health import Prober
+
+    access_for = request.access_for or plain
+    ways: dict[Endpoint, Access] = {each.endpoint: access_for(each) for each in reversed(instances)}
     async with Prober() as prober:
-        checks = (prober.check(endpoint, timeout_s=request.check_timeout_s) for endpoint in endpoints)
-        answers = dict(zip(endpoints, await asyncio.gather(*checks), strict=True))
+        checks = (prober.check(*way, timeout_s=request.check_timeout_s) for way in ways.items())
+        answers = dict(zip(ways, await asyncio.gather(*checks), strict=True))
     return {each.identity: answers[each.endpoint] for each in instances}
 
 

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import asyncio
 import signal
-from collections.abc import Callable, Coroutine, Iterable, Iterator
+from collections.abc import Callable, Coroutine, Iterable, Iterator, Sequence
 from contextlib import aclosing, contextmanager, suppress
 from dataclasses import dataclass
 from datetime import datetime
 from random import Random
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from lbctl.clock import Clock
 from lbctl.commands.screen import WatchReport, WatchScreen
@@ -17,8 +17,11 @@ from lbctl.commands.watch_book import Book, Told
 from lbctl.discovery.directory import Update, find, follow, read
 from lbctl.errors import RegistryError
 from lbctl.etcd.client import Etcd
-from lbctl.model import Endpoint, Identity, Service
-from lbctl.rpc.health import Prober
+from lbctl.model import Endpoint, Instance, Service
+
+if TYPE_CHECKING:
+    from lbctl.rpc.access import Access
+    from lbctl.rpc.health import Prober
 
 _TICK_S = 0.25
 _LEASES_PER_TICK = 10  # at most 40 questions a second, however many instances there are
@@ -31,7 +34,10 @@ Tell = Callable[[Told, datetime], None]
 
 @dataclass(frozen=True, slots=True)
 class Watch:
-    """What to follow; ``check`` asks every instance for its health every ``interval_s``."""
+    """What to follow; ``check`` asks every instance for its health every ``interval_s``.
+
+    ``access_for`` says how an instance is called for that; None calls all by plaintext.
+    """
 
     service: str
     prefix: str | None = None
@@ -39,6 +45,7 @@ class Watch:
     check: bool = True
     interval_s: float = 1.0
     timeout_s: float = 1.0
+    access_for: Callable[[Instance], Access] | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -172,6 +179,8 @@ class ServiceWatch:
 
     async def _check_health(self) -> None:
         await self._begun.wait()
+        from lbctl.rpc.health import Prober
+
         async with Prober() as prober:
             while True:
                 if self._request.check or self._check_now.is_set():
@@ -182,9 +191,9 @@ class ServiceWatch:
                         await self._check_now.wait()
 
     async def _check_round(self, prober: Prober) -> None:
-        places: dict[Endpoint, list[Identity]] = {}
+        places: dict[Endpoint, list[Instance]] = {}
         for instance in self._book.instances:
-            places.setdefault(instance.endpoint, []).append(instance.identity)
+            places.setdefault(instance.endpoint, []).append(instance)
         await prober.keep(places)
         self._book.checking = True
         try:
@@ -192,9 +201,13 @@ class ServiceWatch:
         finally:
             self._book.checking = False
 
-    async def _check_one(self, prober: Prober, endpoint: Endpoint, identities: Iterable[Identity]) -> None:
-        health = await prober.check(endpoint, timeout_s=self._request.timeout_s)
-        told = [self._book.checked(identity, health, self._now()) for identity in identities]
+    async def _check_one(self, prober: Prober, endpoint: Endpoint, instances: Sequence[Instance]) -> None:
+        """Check an address; the first of the keys that name it says how it is called."""
+        from lbctl.rpc.access import plain
+
+        access = (self._request.access_for or plain)(instances[0])
+        health = await prober.check(endpoint, access, timeout_s=self._request.timeout_s)
+        told = [self._book.checked(instance.identity, health, self._now()) for instance in instances]
         self._say(each for each in told if each is not None)
 
 

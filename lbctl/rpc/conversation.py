@@ -2,21 +2,18 @@
 
 from __future__ import annotations
 
-from contextlib import asynccontextmanager
-from typing import TYPE_CHECKING, Any, Final, Literal, NamedTuple
+from collections.abc import Awaitable, Callable
+from typing import TYPE_CHECKING, Final, Literal
 
 from google.protobuf.descriptor_pb2 import FileDescriptorProto
 from google.protobuf.message import DecodeError
 from grpc_reflection.v1alpha.reflection_pb2 import ServerReflectionRequest, ServerReflectionResponse
 
-from lbctl.rpc.channel import load_grpc, printable
-from lbctl.rpc.probe import Kind, Obstacle
+from lbctl.model import Code, Origin, Reply
+from lbctl.rpc.obstacle import told
 from lbctl.rpc.schema import find_service, missing_imports, missing_types, well_known
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncIterator
-
-    import grpc.aio
     from google.protobuf.descriptor_pb2 import MethodDescriptorProto
 
 Protocol = Literal["v1", "v1alpha"]
@@ -27,71 +24,44 @@ PATHS: Final[dict[Protocol, str]] = {
     "v1alpha": "/grpc.reflection.v1alpha.ServerReflection/ServerReflectionInfo",
 }
 # What servers and proxies answer for a version they do not know; gRPC makes UNIMPLEMENTED of HTTP 404.
-UNKNOWN_VERSION: Final = frozenset({"UNIMPLEMENTED", "UNAVAILABLE", "UNKNOWN", "INTERNAL"})
-# What grpcio says of a response that ends without a gRPC status, such as a web server's page.
-NO_STATUS: Final = "Stream removed"
+UNKNOWN_VERSION: Final = frozenset({Code.UNIMPLEMENTED, Code.UNAVAILABLE, Code.UNKNOWN, Code.INTERNAL})
+_EMPTY: Final = Reply(Code.UNKNOWN, Origin.CLIENT, "the stream ended without an answer")
 MAX_FILES: Final = 5000
 MAX_RESCUES: Final = 32
 
-
-class Refusal(NamedTuple):
-    """How a backend declined to reflect: its status by name, and its words."""
-
-    code: str
-    details: str = ""
-
-    @property
-    def obstacle(self) -> Obstacle:
-        """Whatever the status: the backend is there, and does not reflect."""
-        if self.code == "UNIMPLEMENTED":
-            return Obstacle(Kind.UNIMPLEMENTED, "answered UNIMPLEMENTED")
-        if self.details.startswith(NO_STATUS):
-            return Obstacle(Kind.UNIMPLEMENTED, "answered with something that is not gRPC")
-        text = f"{self.code}: {printable(self.details)}" if self.details else self.code
-        return Obstacle(Kind.UNIMPLEMENTED, f"answered {text}")
+# Sends one question to a path as a stream of its own, and returns how that ended with what was answered.
+Ask = Callable[[str, bytes], Awaitable[Reply]]
 
 
 class ReflectionFailed(Exception):
-    """A question was refused."""
+    """A question was refused, or got no answer."""
 
-    def __init__(self, code: str, details: str = "") -> None:
-        super().__init__(f"{code}: {details}")
-        self.refusal = Refusal(code, details)
+    def __init__(self, reply: Reply) -> None:
+        super().__init__(told(reply))
+        self.reply = reply
 
 
 class Conversation:
     """Questions to one backend in one version, and the files its answers brought.
 
-    Every question is a stream of its own that ends with it: a server that refuses the stream while a question is
-    being written would otherwise be reported as a broken write.
+    Every question is a stream of its own, sent and half-closed at once: nothing stays open between two of them.
     """
 
-    def __init__(self, channel: grpc.aio.Channel, protocol: Protocol) -> None:
-        self._open: Any = channel.unary_stream(
-            PATHS[protocol],
-            request_serializer=ServerReflectionRequest.SerializeToString,
-            response_deserializer=ServerReflectionResponse.FromString,
-        )
-        self._calls: list[Any] = []
+    def __init__(self, ask: Ask, protocol: Protocol) -> None:
+        self._send = ask
         self.protocol = protocol
         self.listing: list[str] = []
         self.files: dict[str, FileDescriptorProto] = {}
 
-    def end(self) -> None:
-        """Cancel what a server has not ended by itself; only now, since many resets in a row look like an attack."""
-        for call in self._calls:
-            call.cancel()
-
-    async def begin(self) -> Refusal | None:
+    async def begin(self) -> Reply | None:
         """Ask what the backend offers; a refusal is returned, since it may only mean the other version."""
         try:
-            reply = await self._ask(ServerReflectionRequest(list_services=""))
+            answer = await self._ask(ServerReflectionRequest(list_services=""))
         except ReflectionFailed as error:
-            return error.refusal
-        if reply.HasField("error_response"):
-            error_response = reply.error_response
-            return Refusal(_code_name(error_response.error_code), error_response.error_message)
-        self.listing = [service.name for service in reply.list_services_response.service]
+            return error.reply
+        if answer.HasField("error_response"):
+            return _in_band(answer.error_response.error_code, answer.error_response.error_message)
+        self.listing = [service.name for service in answer.list_services_response.service]
         return None
 
     async def methods(self, service: str) -> dict[str, MethodDescriptorProto]:
@@ -120,55 +90,47 @@ class Conversation:
                     self.files[name] = own
 
     async def _fetch(self, question: ServerReflectionRequest) -> None:
-        reply = await self._ask(question)
-        for data in reply.file_descriptor_response.file_descriptor_proto:
+        answer = await self._ask(question)
+        for data in answer.file_descriptor_response.file_descriptor_proto:
             try:
                 file = FileDescriptorProto.FromString(data)
             except DecodeError as error:
-                raise ReflectionFailed("INTERNAL", "a descriptor file is not a protobuf message") from error
+                raise _unusable("a descriptor file is not a protobuf message") from error
             self.files.setdefault(file.name, file)
         if len(self.files) > MAX_FILES:
-            raise ReflectionFailed("RESOURCE_EXHAUSTED", f"more than {MAX_FILES} descriptor files")
+            raise _unusable(f"more than {MAX_FILES} descriptor files")
 
     async def _ask(self, question: ServerReflectionRequest) -> ServerReflectionResponse:
-        grpc_aio = load_grpc().aio
-        call = self._open(question)
-        self._calls.append(call)
+        reply = await self._send(PATHS[self.protocol], question.SerializeToString())
+        if not reply.messages:
+            raise ReflectionFailed(_EMPTY if reply.code is Code.OK else reply)
         try:
-            reply = await call.read()
-        except grpc_aio.AioRpcError as error:
-            raise ReflectionFailed(error.code().name, error.details() or "") from error
-        if reply is grpc_aio.EOF:
-            raise ReflectionFailed("UNAVAILABLE", "the stream ended without an answer")
-        assert isinstance(reply, ServerReflectionResponse)
-        return reply
+            return ServerReflectionResponse.FromString(reply.messages[0])
+        except DecodeError as error:
+            raise _unusable("its answer is not a reflection response") from error
 
 
-def _code_name(number: int) -> str:
-    codes: dict[int, str] = {code.value[0]: code.name for code in load_grpc().StatusCode}
-    return codes.get(number, f"code {number}")
+def _in_band(number: int, message: str) -> Reply:
+    """The status that an answer states in its own words."""
+    known = number in Code.__members__.values()
+    return Reply(Code(number) if known else Code.UNKNOWN, Origin.SERVER, message, raw_code=None if known else number)
 
 
-@asynccontextmanager
-async def conversation(channel: grpc.aio.Channel) -> AsyncIterator[Conversation]:
-    """Open a conversation on a connected channel, in the version the backend knows, with its services listed."""
-    first = Conversation(channel, "v1")
-    second = Conversation(channel, "v1alpha")
-    try:
-        yield await _listed(first, second)
-    finally:
-        first.end()
-        second.end()
+def _unusable(reason: str) -> ReflectionFailed:
+    return ReflectionFailed(Reply(Code.INTERNAL, Origin.CLIENT, reason))
 
 
-async def _listed(first: Conversation, second: Conversation) -> Conversation:
+async def converse(ask: Ask) -> Conversation:
+    """Begin a conversation in the version the backend knows, with its services listed; raises ReflectionFailed."""
+    first = Conversation(ask, "v1")
     refusal = await first.begin()
     if refusal is None:
         return first
     if refusal.code not in UNKNOWN_VERSION:
-        raise ReflectionFailed(*refusal)
+        raise ReflectionFailed(refusal)
+    second = Conversation(ask, "v1alpha")
     other = await second.begin()
     if other is None:
         return second
     # Of two refusals the one that says more.
-    raise ReflectionFailed(*(refusal if other.code == "UNIMPLEMENTED" else other))
+    raise ReflectionFailed(refusal if other.code is Code.UNIMPLEMENTED else other)

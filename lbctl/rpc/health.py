@@ -6,22 +6,24 @@ import asyncio
 from contextlib import suppress
 from dataclasses import dataclass
 from enum import StrEnum
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Final, NamedTuple
 from weakref import WeakValueDictionary
 
+from google.protobuf.message import DecodeError
 from grpc_health.v1.health_pb2 import HealthCheckRequest, HealthCheckResponse
 
-from lbctl.model import Endpoint
-from lbctl.rpc.channel import connect, diagnose, load_grpc, open_channel, printable
-from lbctl.rpc.probe import Obstacle, silent
+from lbctl.model import Code, Endpoint, Origin, Reply
+from lbctl.rpc.access import Access
+from lbctl.rpc.caller import Caller
+from lbctl.rpc.obstacle import Obstacle, is_late, silent, told
+from lbctl.rpc.probe import connect, explain
 
 if TYPE_CHECKING:
     from collections.abc import Collection
     from types import TracebackType
 
-    import grpc.aio
-
 CHECK_PATH: Final = "/grpc.health.v1.Health/Check"
+PLAIN: Final = Access()
 
 
 class Status(StrEnum):
@@ -35,6 +37,8 @@ class Status(StrEnum):
     REFUSED = "REFUSED"
     TIMEOUT = "TIMEOUT"
     TLS = "TLS"
+    PLAINTEXT = "PLAINTEXT"
+    CERTIFICATE = "CERTIFICATE"
     HTTP1 = "HTTP1"
     ERROR = "ERROR"
 
@@ -48,19 +52,26 @@ class Health:
     detail: str = ""
 
 
-async def check(endpoint: Endpoint, *, service: str = "", timeout_s: float = 1.0) -> Health:
+async def check(endpoint: Endpoint, access: Access = PLAIN, *, service: str = "", timeout_s: float = 1.0) -> Health:
     """Check a backend once on a connection made for it; ``service`` "" asks for the server as a whole."""
     async with Prober() as prober:
-        return await prober.check(endpoint, service=service, timeout_s=timeout_s)
+        return await prober.check(endpoint, access, service=service, timeout_s=timeout_s)
+
+
+class _Kept(NamedTuple):
+    """A connection, and the access it was made for."""
+
+    access: Access
+    caller: Caller
 
 
 class Prober:
     """Checks backends again and again over connections it keeps; at most ``at_once`` checks run at a time."""
 
     def __init__(self, at_once: int = 32) -> None:
-        self._channels: dict[Endpoint, grpc.aio.Channel] = {}
+        self._kept: dict[Endpoint, _Kept] = {}
         self._slots = asyncio.Semaphore(at_once)
-        # One user of a channel at a time: closing it would cancel the others' calls.
+        # One user of a connection at a time: closing it would end the others' calls.
         self._turns: WeakValueDictionary[Endpoint, asyncio.Lock] = WeakValueDictionary()
 
     async def __aenter__(self) -> Prober:
@@ -77,59 +88,70 @@ class Prober:
 
     async def keep(self, endpoints: Collection[Endpoint]) -> None:
         """Close the connections of all backends but these."""
-        for endpoint in set(self._channels) - set(endpoints):
+        for endpoint in set(self._kept) - set(endpoints):
             async with self._turn(endpoint):
                 await self._drop(endpoint)
 
-    async def check(self, endpoint: Endpoint, *, service: str = "", timeout_s: float = 1.0) -> Health:
+    async def check(
+        self, endpoint: Endpoint, access: Access = PLAIN, *, service: str = "", timeout_s: float = 1.0
+    ) -> Health:
         """Check one backend; the time limit starts when it is its turn."""
         async with self._turn(endpoint), self._slots:
             health = Health(Status.ERROR, detail="was not asked")
             try:
-                health = await self._check(endpoint, service, timeout_s)
+                health = await self._check(endpoint, access, service, timeout_s)
             finally:
-                # A channel that failed would answer from its back-off next time; a new one dials at once.
                 if health.rtt_s is None:
                     await self._drop(endpoint)
             return health
 
-    async def _check(self, endpoint: Endpoint, service: str, timeout_s: float) -> Health:
-        clock = asyncio.get_running_loop().time
-        deadline = clock() + timeout_s
-        channel = self._channels.get(endpoint)
-        if channel is None:
-            channel = self._channels[endpoint] = open_channel(endpoint)
-        obstacle = await connect(channel, endpoint, timeout_s)
+    async def _check(self, endpoint: Endpoint, access: Access, service: str, timeout_s: float) -> Health:
+        deadline = asyncio.get_running_loop().time() + timeout_s
+        caller = await self._caller(endpoint, access)
+        obstacle = await connect(caller, endpoint, access.secure, timeout_s)
         if obstacle is not None:
             return _obstructed(obstacle)
-        health = await _ask(channel, service, timeout_s, deadline)
-        if health.status is Status.ERROR and health.rtt_s is None:  # the connection broke under the call
-            obstacle = await diagnose(endpoint, timeout_s, deadline)
-        return health if obstacle is None else _obstructed(obstacle)
+        reply, took_s = await _ask(caller, access, service, deadline)
+        if reply.origin is Origin.TRANSPORT and caller.has_failed:  # it was lost before, and cannot be had again
+            left = deadline - asyncio.get_running_loop().time()
+            return _obstructed(await explain(endpoint, reply.reason, access.secure, left))
+        return _health(reply, took_s, timeout_s)
+
+    async def _caller(self, endpoint: Endpoint, access: Access) -> Caller:
+        kept = self._kept.get(endpoint)
+        # One that failed since would answer from its back-off; a new one dials at once.
+        if kept is not None and (kept.access != access or kept.caller.has_failed):
+            await self._drop(endpoint)
+            kept = None
+        if kept is None:
+            caller = access.caller(endpoint)
+            kept = self._kept[endpoint] = _Kept(access, await caller.__aenter__())
+        return kept.caller
 
     def _turn(self, endpoint: Endpoint) -> asyncio.Lock:
         return self._turns.setdefault(endpoint, asyncio.Lock())
 
     async def _drop(self, endpoint: Endpoint) -> None:
-        channel = self._channels.pop(endpoint, None)
-        if channel is not None:
-            await channel.close(None)
+        kept = self._kept.pop(endpoint, None)
+        if kept is not None:
+            await kept.caller.__aexit__(None, None, None)
 
 
-async def _ask(channel: grpc.aio.Channel, service: str, timeout_s: float, deadline: float) -> Health:
+async def _ask(caller: Caller, access: Access, service: str, deadline: float) -> tuple[Reply, float]:
     clock = asyncio.get_running_loop().time
-    ask = channel.unary_unary(
-        CHECK_PATH,
-        request_serializer=HealthCheckRequest.SerializeToString,
-        response_deserializer=HealthCheckResponse.FromString,
-    )
-    request = HealthCheckRequest(service=service)
+    question = HealthCheckRequest(service=service).SerializeToString()
     began = clock()
+    result = await caller.unary(CHECK_PATH, question, timeout_s=deadline - began, metadata=access.metadata)
+    return result.reply, clock() - began
+
+
+def _health(reply: Reply, took_s: float, timeout_s: float) -> Health:
+    if reply.code is not Code.OK:
+        return _refused(reply, took_s, timeout_s)
     try:
-        reply = await ask(request, timeout=max(deadline - began, 0.0))
-    except load_grpc().aio.AioRpcError as error:
-        return _refused(error, clock() - began, timeout_s)
-    return Health(_status(reply.status), clock() - began)
+        return Health(_status(HealthCheckResponse.FromString(reply.message).status), took_s)
+    except DecodeError:
+        return Health(Status.ERROR, took_s, "answered with something that is not a health status")
 
 
 def _status(number: int) -> Status:
@@ -138,16 +160,16 @@ def _status(number: int) -> Status:
     return Status.UNKNOWN
 
 
-def _refused(error: grpc.aio.AioRpcError, took_s: float, timeout_s: float) -> Health:
-    code, details = error.code().name, printable(error.details() or "")
-    if code == "UNIMPLEMENTED":
-        return Health(Status.UNIMPLEMENTED, took_s, "does not offer grpc.health.v1.Health")
-    if code == "NOT_FOUND":
-        return Health(Status.SERVICE_UNKNOWN, took_s, details)
-    if code == "DEADLINE_EXCEEDED":
+def _refused(reply: Reply, took_s: float, timeout_s: float) -> Health:
+    if is_late(reply):
         return _obstructed(silent(timeout_s))
-    answered = None if code == "UNAVAILABLE" else took_s  # which gRPC also makes of a cut connection
-    return Health(Status.ERROR, answered, f"answered {code}: {details}" if details else f"answered {code}")
+    if reply.origin not in (Origin.SERVER, Origin.HTTP):
+        return Health(Status.ERROR, None, told(reply))
+    if reply.code is Code.UNIMPLEMENTED:
+        how = "" if reply.origin is Origin.SERVER else f" ({told(reply)})"
+        return Health(Status.UNIMPLEMENTED, took_s, f"does not offer grpc.health.v1.Health{how}")
+    status = Status.SERVICE_UNKNOWN if reply.code is Code.NOT_FOUND else Status.ERROR
+    return Health(status, took_s, told(reply))
 
 
 def _obstructed(obstacle: Obstacle) -> Health:

@@ -10,7 +10,7 @@ from typing import Final, NamedTuple
 
 from google.protobuf.descriptor_pb2 import MethodDescriptorProto
 
-from lbctl.errors import CannotCall, LbctlError, NotFound, UsageError
+from lbctl.errors import LbctlError, NotFound, UsageError
 
 HEALTH: Final = "grpc.health.v1.Health"
 INFRASTRUCTURE: Final = ("grpc.reflection.", "grpc.health.")
@@ -83,31 +83,23 @@ def choose(wanted: Wanted, catalog: Catalog) -> Name:
     raise _not_found(wanted, catalog)
 
 
-def require_unary(name: Name, catalog: Catalog) -> None:
-    """Refuse a streaming method with a list of what could be called instead."""
-    kind = _kind(catalog[name.service][name.method])
-    if not kind:
-        return
-    unary = unary_names(catalog)
-    hint = f"unary methods: {listed(unary)}" if unary else f"{name.service} has no unary method"
-    raise CannotCall(f"{name} is {kind} streaming; hammer sends unary calls only", hint)
-
-
-def unary_names(catalog: Catalog) -> list[Name]:
-    """List what can be called with one message, without gRPC's own services."""
-    return [n for n in names(catalog) if not _kind(catalog[n.service][n.method]) and not is_infrastructure(n.service)]
-
-
 def names(catalog: Catalog) -> Iterator[Name]:
     """List every method, services and methods in their declared order."""
     for service, methods in catalog.items():
         yield from (Name(service, method) for method in methods if FULL_NAME.fullmatch(method))
 
 
-def listed(found: Sequence[Name]) -> str:
+def listed(found: Sequence[object]) -> str:
     """Write methods in one line, the first ten of them."""
     more = len(found) - MAX_NAMES
     return ", ".join(str(name) for name in found[:MAX_NAMES]) + (f" and {more} more" if more > 0 else "")
+
+
+def described(catalog: Catalog) -> str:
+    """Write the methods of a backend's own services in one line, with what streams."""
+    own_names = [name for name in names(catalog) if not is_infrastructure(name.service)]
+    kinds = {name: _kind(catalog[name.service][name.method]) for name in own_names}
+    return listed([f"{name} ({kind} streaming)" if kind else name for name, kind in kinds.items()])
 
 
 def _kind(method: MethodDescriptorProto) -> str:

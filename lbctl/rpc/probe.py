@@ -1,111 +1,101 @@
-"""What stands at an address that gRPC could not use: found by looking at the first bytes it answers."""
+"""What stands at an address where a connection ended without a reason: the first bytes it answers tell."""
 
 from __future__ import annotations
 
 import asyncio
 import contextlib
-import socket
+import re
 import ssl
-from dataclasses import dataclass
-from enum import StrEnum
 from typing import Final
 
 from lbctl.model import Endpoint
+from lbctl.rpc.caller import Caller
+from lbctl.rpc.dial import TCP
+from lbctl.rpc.obstacle import PLAINTEXT, TLS, Kind, Obstacle, is_late, of_reason, silent
+from lbctl.rpc.options import Secure
 
 # The HTTP/2 client preface and an empty SETTINGS frame: what every gRPC connection starts with.
 PREFACE: Final = b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n" + b"\x00\x00\x00\x04\x00\x00\x00\x00\x00"
 FRAME_HEADER: Final = 9
 SETTINGS: Final = 4
-TLS_ALERT: Final = b"\x15\x03"
-TLS_HANDSHAKE: Final = b"\x16\x03"
+TLS_RECORDS: Final = (b"\x15\x03", b"\x16\x03")  # an alert, a handshake
+_HUNG_UP: Final = re.compile(r"(closed|reset) the connection")
+# Below this a look could only repeat that time ran out.
+MIN_LOOK_S: Final = 0.05
 
 
-class Kind(StrEnum):
-    """Why a backend cannot be called, as one word."""
-
-    REFUSED = "REFUSED"
-    TIMEOUT = "TIMEOUT"
-    TLS = "TLS"
-    HTTP1 = "HTTP1"
-    UNIMPLEMENTED = "UNIMPLEMENTED"
-    ERROR = "ERROR"
-
-
-@dataclass(frozen=True, slots=True)
-class Obstacle:
-    """Why a backend cannot be called; ``text`` continues a sentence that begins with its address."""
-
-    kind: Kind
-    text: str
-
-
-REFUSED: Final = Obstacle(Kind.REFUSED, "refused the connection")
-TLS: Final = Obstacle(Kind.TLS, "speaks TLS, and lbctl sends plaintext")
-HTTP1: Final = Obstacle(Kind.HTTP1, "speaks HTTP/1.1, not HTTP/2")
-NO_ADDRESS: Final = Obstacle(Kind.ERROR, "does not resolve to an address")
-CLOSED: Final = Obstacle(Kind.ERROR, "closed the connection without an answer")
-NOT_HTTP2: Final = Obstacle(Kind.ERROR, "speaks neither HTTP/2 nor TLS")
-
-
-def silent(timeout_s: float) -> Obstacle:
-    """Describe a backend that took longer than we wait."""
-    return Obstacle(Kind.TIMEOUT, f"did not answer within {timeout_s:g}s")
-
-
-async def probe(endpoint: Endpoint, timeout_s: float) -> Obstacle | None:
-    """Say what is wrong at an address, or None where an HTTP/2 server answers plaintext."""
-    try:
-        async with asyncio.timeout(timeout_s):
-            return await _look(endpoint)
-    except TimeoutError:
-        return silent(timeout_s)
-    except OSError as error:
-        return unreachable(error)
-    except (UnicodeError, OverflowError):  # a host no name server would take, a port above 65535
-        return NO_ADDRESS
-
-
-def unreachable(error: OSError) -> Obstacle:
-    """Put a failed connect into words."""
-    if isinstance(error, ConnectionRefusedError):
-        return REFUSED
-    if isinstance(error, socket.gaierror):
-        return NO_ADDRESS
-    # asyncio wraps the errors of several addresses into one text; all refused is still refused.
-    if "Multiple exceptions" in str(error) and "refused" in str(error):
-        return REFUSED
-    reason = error.strerror or type(error).__name__
-    return Obstacle(Kind.ERROR, f"cannot be reached ({reason[:1].lower()}{reason[1:]})")
-
-
-async def _look(endpoint: Endpoint) -> Obstacle | None:
-    answer = await _first_bytes(endpoint, PREFACE)
-    if answer[3:4] == bytes([SETTINGS]) and not answer.startswith(b"HTTP/"):
+async def connect(caller: Caller, endpoint: Endpoint, secure: Secure | None, timeout_s: float) -> Obstacle | None:
+    """Wait for a caller's connection; where that fails, say what stands at the address."""
+    deadline = asyncio.get_running_loop().time() + timeout_s
+    failure = await caller.connected(timeout_s=timeout_s)
+    if failure is None:
         return None
-    if answer.startswith(TLS_ALERT):
-        return TLS
-    # Go's TLS servers close without a word, or answer in HTTP/1 on the TLS port: only a handshake tells.
-    if (await _first_bytes(endpoint, _client_hello())).startswith((TLS_HANDSHAKE, TLS_ALERT)):
-        return TLS
-    if answer.startswith(b"HTTP/"):
-        return HTTP1
-    return NOT_HTTP2 if answer else CLOSED
+    if is_late(failure):
+        return silent(timeout_s)
+    return await explain(endpoint, failure.reason, secure, deadline - asyncio.get_running_loop().time())
 
 
-async def _first_bytes(endpoint: Endpoint, opening: bytes) -> bytes:
-    reader, writer = await asyncio.open_connection(endpoint.host, endpoint.port)
-    answer = b""
+async def explain(endpoint: Endpoint, reason: str, secure: Secure | None, timeout_s: float) -> Obstacle:
+    """Say why a connection failed; where the reason leaves open whether the peer speaks TLS, look.
+
+    A TLS server may close on plaintext without a word, or answer in HTTP/1 on the TLS port; a plaintext server may
+    close on a handshake.
+    """
+    obstacle = of_reason(reason)
+    hung_up = _HUNG_UP.match(obstacle.text) is not None
+    if secure is None and (hung_up or obstacle.kind is Kind.HTTP1):
+        answer = await _first_bytes(endpoint, _client_hello(), timeout_s)
+        return TLS if answer.startswith(TLS_RECORDS) else _without_guess(obstacle)
+    if secure is not None and hung_up and obstacle.kind is not Kind.CERTIFICATE:
+        answer = await _first_bytes(endpoint, PREFACE, timeout_s)
+        return PLAINTEXT if answer[3:4] == bytes([SETTINGS]) else obstacle
+    return obstacle
+
+
+def _without_guess(obstacle: Obstacle) -> Obstacle:
+    """It might have been TLS, and is not."""
+    return Obstacle(obstacle.kind, obstacle.text.partition(": it may ")[0])
+
+
+async def _first_bytes(endpoint: Endpoint, opening: bytes, timeout_s: float) -> bytes:
+    """What an address answers to an opening; nothing where it does not."""
+    look = _Look(opening)
     try:
-        writer.write(opening)
-        while len(answer) < FRAME_HEADER and (more := await reader.read(FRAME_HEADER)):
-            answer += more
-    except ConnectionError:
-        return answer
+        async with asyncio.timeout(max(timeout_s, MIN_LOOK_S)):
+            await TCP.dial(endpoint, look, None)
+            await look.over.wait()
+    except (OSError, ValueError, OverflowError):
+        pass
     finally:
-        writer.transport.abort()
-        with contextlib.suppress(OSError):
-            await writer.wait_closed()
-    return answer
+        look.abort()
+    return look.answer
+
+
+class _Look(asyncio.Protocol):
+    """Says its opening and hears the first bytes of the answer."""
+
+    def __init__(self, opening: bytes) -> None:
+        self.stage = ""
+        self.answer = b""
+        self.over = asyncio.Event()
+        self._opening = opening
+        self._transport: asyncio.BaseTransport | None = None
+
+    def connection_made(self, transport: asyncio.BaseTransport) -> None:
+        self._transport = transport
+        transport.write(self._opening)  # type: ignore[attr-defined]  # uvloop's is a Transport only in shape
+
+    def data_received(self, data: bytes) -> None:
+        self.answer += data[:FRAME_HEADER]
+        if len(self.answer) >= FRAME_HEADER:
+            self.over.set()
+
+    def connection_lost(self, error: Exception | None) -> None:
+        self.over.set()
+
+    def abort(self) -> None:
+        if self._transport is not None:
+            self._transport.abort()  # type: ignore[attr-defined]
 
 
 def _client_hello() -> bytes:

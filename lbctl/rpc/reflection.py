@@ -4,19 +4,21 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Awaitable, Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Final, Literal
 
 from google.protobuf.descriptor_pb2 import FileDescriptorProto
 from grpc_health.v1 import health_pb2
 
 from lbctl.errors import CannotCall, LbctlError, NotFound, UsageError
-from lbctl.model import Endpoint
+from lbctl.model import Code, Endpoint, Origin, Reply
 from lbctl.rpc import health, lookup
-from lbctl.rpc.channel import channel_to, connect
-from lbctl.rpc.conversation import Conversation, ReflectionFailed, conversation
+from lbctl.rpc.access import Access, AccessFor, plain
+from lbctl.rpc.caller import Caller
+from lbctl.rpc.conversation import Ask, Conversation, ReflectionFailed, converse
 from lbctl.rpc.lookup import HEALTH, Catalog, Name, Wanted
-from lbctl.rpc.probe import Kind, Obstacle, silent
+from lbctl.rpc.obstacle import Kind, Obstacle, hint, is_late, silent, told
+from lbctl.rpc.probe import connect
 from lbctl.rpc.schema import Method, build_method
 
 MAX_BACKENDS: Final = 5
@@ -24,21 +26,7 @@ MAX_BACKENDS: Final = 5
 STAGGER_S: Final = 0.3
 HEALTH_CHECK: Final = Name(HEALTH, "Check")
 NO_METHOD_NOTE: Final = f"no METHOD given: calling {HEALTH_CHECK}, which changes nothing"
-_LOOK: Final = " lbctl ls"
-# What to try, by the most telling obstacle; the first of these that any backend met.
-HINTS: Final = (
-    (
-        Kind.UNIMPLEMENTED,
-        "turn reflection on in the server, or give the full method and raw bytes: "
-        "lbctl hammer {service} pkg.Service/Method --binary-file FILE",
-    ),
-    (Kind.TLS, "lbctl calls plaintext backends only"),
-    (Kind.HTTP1, "is this the port of the gRPC server?"),
-    (Kind.ERROR, f"is a gRPC server running there?{_LOOK} {{service}} shows what is registered"),
-    (Kind.REFUSED, f"is it running?{_LOOK} {{service}} shows what is registered"),
-    (Kind.TIMEOUT, f"is it running?{_LOOK} {{service}} shows what is registered"),
-)
-
+MAX_MESSAGE: Final = 64 << 20  # octets; a schema may be large
 Obstacles = Mapping[Endpoint, Obstacle]
 
 
@@ -62,8 +50,9 @@ async def load_method(
     timeout_s: float,
     service: str = "",
     registered: bool = True,
+    access_for: AccessFor = plain,
 ) -> Found:
-    """Load the unary method a user means; without one, the health check if it is offered.
+    """Load the method a user means; without one, the health check if it is offered.
 
     ``service`` is what the backends are called in messages; where they are in no registry (``registered``) no hint
     sends the user to it. Raises NotFound, UsageError or CannotCall.
@@ -72,17 +61,14 @@ async def load_method(
         raise NotFound(f"{_of(service)} has no backend to ask for its methods")
     spelt = None if wanted is None else lookup.parse(wanted)
     distinct = list(dict.fromkeys(endpoints))  # several keys may share an address
-    answer = await _first(distinct, lambda endpoint: _ask(endpoint, spelt, timeout_s))
+    answer = await _first(distinct, lambda endpoint: _ask(endpoint, access_for(endpoint), spelt, timeout_s))
     if isinstance(answer, Found):
         return answer
     if spelt is None or (spelt.service, spelt.method) == HEALTH_CHECK:
-        healthy = await _checkable(answer, timeout_s)
+        healthy = await _checkable(answer, access_for, timeout_s)
         if healthy is not None:
             return Found(_health_method(), healthy, "builtin", "" if spelt else NO_METHOD_NOTE)
-    error = _nobody(answer, len(distinct), service)
-    if not registered:
-        error.hint = error.hint.partition(_LOOK)[0]
-    raise error
+    raise _nobody(answer, len(distinct), service, registered)
 
 
 async def _first(
@@ -117,18 +103,40 @@ async def _first(
     return {endpoint: failed[endpoint] for endpoint in endpoints if endpoint in failed}
 
 
-async def _ask(endpoint: Endpoint, spelt: Wanted | None, timeout_s: float) -> Found | Obstacle:
-    try:
-        async with asyncio.timeout(timeout_s), channel_to(endpoint) as channel:
-            obstacle = await connect(channel, endpoint, timeout_s)
-            if obstacle is not None:
-                return obstacle
-            async with conversation(channel) as talk:
-                return await _find(talk, endpoint, spelt)
-    except ReflectionFailed as error:
-        return error.refusal.obstacle
-    except TimeoutError:
-        return silent(timeout_s)
+async def _ask(endpoint: Endpoint, access: Access, spelt: Wanted | None, timeout_s: float) -> Found | Obstacle:
+    access = _roomy(access)
+    async with access.caller(endpoint) as caller:
+        ask = _asking(caller, access, timeout_s)
+        obstacle = await connect(caller, endpoint, access.secure, timeout_s)
+        if obstacle is not None:
+            return obstacle
+        try:
+            return await _find(await converse(ask), endpoint, spelt)
+        except ReflectionFailed as error:
+            return silent(timeout_s) if is_late(error.reply) else _declined(error.reply)
+
+
+def _roomy(access: Access) -> Access:
+    limits = access.options.limits
+    limits = replace(limits, max_message=max(MAX_MESSAGE, limits.max_message))
+    return replace(access, options=replace(access.options, limits=limits))
+
+
+def _asking(caller: Caller, access: Access, timeout_s: float) -> Ask:
+    """Questions that have to be answered within a time that begins now."""
+    clock = asyncio.get_running_loop().time
+    deadline = clock() + timeout_s
+
+    async def ask(path: str, question: bytes) -> Reply:
+        return (await caller.stream(path, [question], timeout_s=deadline - clock(), metadata=access.metadata)).reply
+
+    return ask
+
+
+def _declined(reply: Reply) -> Obstacle:
+    """Whatever the status: the backend is there, and does not reflect."""
+    plainly = reply.code is Code.UNIMPLEMENTED and reply.origin is Origin.SERVER
+    return Obstacle(Kind.UNIMPLEMENTED, "answered UNIMPLEMENTED" if plainly else told(reply))
 
 
 async def _find(talk: Conversation, endpoint: Endpoint, spelt: Wanted | None) -> Found:
@@ -140,7 +148,6 @@ async def _find(talk: Conversation, endpoint: Endpoint, spelt: Wanted | None) ->
         method = _health_method()  # offered and not described
     else:
         name = lookup.choose(wanted, catalog)
-        lookup.require_unary(name, catalog)
         await talk.complete()
         method = build_method(talk.files, name.service, name.method)
     return Found(method, endpoint, talk.protocol, "" if spelt else NO_METHOD_NOTE)
@@ -152,17 +159,17 @@ async def _catalog(talk: Conversation, services: Sequence[str]) -> Catalog:
 
 async def _method_needed(talk: Conversation, endpoint: Endpoint) -> LbctlError:
     catalog = await _catalog(talk, lookup.own(talk.listing))
-    choices = lookup.listed(lookup.unary_names(catalog))
-    hint = f"give one of its methods: {choices}" if choices else "it has no unary method to call"
-    return UsageError(f"no METHOD given, and {endpoint} does not offer {HEALTH}", hint)
+    choices = lookup.described(catalog)
+    advice = f"give one of its methods: {choices}" if choices else "it has no method to call"
+    return UsageError(f"no METHOD given, and {endpoint} does not offer {HEALTH}", advice)
 
 
-async def _checkable(obstacles: Obstacles, timeout_s: float) -> Endpoint | None:
+async def _checkable(obstacles: Obstacles, access_for: AccessFor, timeout_s: float) -> Endpoint | None:
     """Find a backend without reflection that answers health checks all the same."""
     for endpoint, obstacle in obstacles.items():
         if obstacle.kind is not Kind.UNIMPLEMENTED:
             continue
-        answer = await health.check(endpoint, timeout_s=timeout_s)
+        answer = await health.check(endpoint, access_for(endpoint), timeout_s=timeout_s)
         if answer.rtt_s is not None and answer.status is not health.Status.UNIMPLEMENTED:
             return endpoint
     return None
@@ -174,7 +181,7 @@ def _health_method() -> Method:
     return build_method({file.name: file}, *HEALTH_CHECK)
 
 
-def _nobody(obstacles: Obstacles, known: int, service: str) -> CannotCall:
+def _nobody(obstacles: Obstacles, known: int, service: str, registered: bool) -> CannotCall:
     """Say of each backend why it could not be asked."""
     kinds = {obstacle.kind for obstacle in obstacles.values()}
     answered = Kind.UNIMPLEMENTED in kinds
@@ -186,8 +193,8 @@ def _nobody(obstacles: Obstacles, known: int, service: str) -> CannotCall:
     which = f"the {tried} backends" if tried == known else f"the {tried} backends tried (of {known})"
     none = f"none of {which} of {_of(service)} {many}: {reasons}"
     one = f"the only backend of {_of(service)} {single}: {reasons}"
-    hint = next(text for kind, text in HINTS if kind in kinds)
-    return CannotCall(one if known == 1 else none, hint.replace("{service}", service or "SERVICE"))
+    advice = hint(obstacles.values(), service, registered=registered)
+    return CannotCall(one if known == 1 else none, advice)
 
 
 def _of(service: str) -> str:

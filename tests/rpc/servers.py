@@ -28,7 +28,7 @@ from lbctl.rpc.schema import find_service
 V1 = "grpc.reflection.v1.ServerReflection"
 V1ALPHA = "grpc.reflection.v1alpha.ServerReflection"
 HEALTH = "grpc.health.v1.Health"
-HERE = Path(__file__).parent
+CERTS = Path(__file__).parent.parent / "certs"
 F = FieldDescriptorProto
 
 
@@ -132,7 +132,7 @@ async def serving(
     handlers: Iterable[grpc.GenericRpcHandler[Any, Any]] = (),
     *,
     healthy: HealthServicer | None = None,
-    tls: bool = False,
+    tls: bool | grpc.ServerCredentials = False,
     port: int = 0,
 ) -> AsyncIterator[Endpoint]:
     """Run a grpcio server for a block."""
@@ -141,7 +141,8 @@ async def serving(
     if healthy is not None:
         health_pb2_grpc.add_HealthServicer_to_server(healthy, server)
     address = f"127.0.0.1:{port}"
-    port = server.add_secure_port(address, credentials()) if tls else server.add_insecure_port(address)
+    secret = credentials() if tls is True else tls
+    port = server.add_secure_port(address, secret) if secret else server.add_insecure_port(address)
     await server.start()
     try:
         yield Endpoint("127.0.0.1", port)
@@ -149,10 +150,11 @@ async def serving(
         await server.stop(None)
 
 
-def credentials() -> grpc.ServerCredentials:
-    """Read the self-signed certificate of these tests, valid for a century."""
-    pair = (HERE.joinpath("server.key").read_bytes(), HERE.joinpath("server.crt").read_bytes())
-    return grpc.ssl_server_credentials([pair])
+def credentials(name: str = "server", *, mutual: bool = False) -> grpc.ServerCredentials:
+    """One of the certificates in tests/certs; where it is mutual, clients have to show one of theirs."""
+    pair = (CERTS.joinpath(f"{name}.key").read_bytes(), CERTS.joinpath(f"{name}.pem").read_bytes())
+    authority = CERTS.joinpath("ca.pem").read_bytes() if mutual else None
+    return grpc.ssl_server_credentials([pair], authority, mutual)
 
 
 def health_of(status: health_pb2.HealthCheckResponse.ServingStatus, service: str = "") -> HealthServicer:

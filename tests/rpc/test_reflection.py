@@ -21,8 +21,6 @@ async def test_a_method_is_found_by_every_spelling_that_is_not_ambiguous(wanted:
         found = await load_method([endpoint], wanted, timeout_s=5)
     assert (found.method.full_name, found.method.path) == ("test.Echo/Say", "/test.Echo/Say")
     assert (found.backend, found.protocol, found.note) == (endpoint, "v1", "")
-    assert not found.method.client_streaming
-    assert not found.method.server_streaming
 
 
 async def test_the_messages_of_a_method_come_with_it() -> None:
@@ -83,7 +81,10 @@ async def test_without_a_method_and_without_health_the_methods_are_listed() -> N
         with pytest.raises(UsageError) as raised:
             await load_method([endpoint], None, timeout_s=5)
     assert str(raised.value) == f"no METHOD given, and {endpoint} does not offer grpc.health.v1.Health"
-    assert raised.value.hint == "give one of its methods: test.Echo/Say"
+    assert raised.value.hint == (
+        "give one of its methods: test.Echo/Say, test.Echo/Watch (server streaming), "
+        "test.Echo/Push (client streaming), test.Echo/Chat (bidirectional streaming)"
+    )
     assert raised.value.exit_code == 2
 
 
@@ -94,13 +95,13 @@ async def test_the_health_check_needs_no_reflection(wanted: str | None) -> None:
     assert (found.protocol, found.method.path) == ("builtin", "/grpc.health.v1.Health/Check")
 
 
-async def test_a_streaming_method_is_refused_with_the_ones_that_can_be_called() -> None:
+@pytest.mark.parametrize(
+    ("name", "client", "server"), [("Say", False, False), ("Watch", False, True), ("Push", True, False)]
+)
+async def test_which_sides_of_a_method_stream_comes_with_it(name: str, *, client: bool, server: bool) -> None:
     async with serving(reflecting(ECHO, V1)) as endpoint:
-        with pytest.raises(CannotCall) as raised:
-            await load_method([endpoint], "Echo/Chat", timeout_s=5)
-    assert str(raised.value) == "test.Echo/Chat is bidirectional streaming; hammer sends unary calls only"
-    assert raised.value.hint == "unary methods: test.Echo/Say"
-    assert raised.value.exit_code == 5
+        found = await load_method([endpoint], f"Echo/{name}", timeout_s=5)
+    assert (found.method.client_streaming, found.method.server_streaming) == (client, server)
 
 
 async def test_an_unknown_method_is_answered_with_the_nearest() -> None:

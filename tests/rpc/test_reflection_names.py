@@ -5,8 +5,8 @@ from __future__ import annotations
 import pytest
 from google.protobuf.descriptor_pb2 import MethodDescriptorProto
 
-from lbctl.errors import CannotCall, NotFound, UsageError
-from lbctl.rpc.lookup import Catalog, Name, choose, listed, parse, places, require_unary
+from lbctl.errors import NotFound, UsageError
+from lbctl.rpc.lookup import Catalog, Name, choose, described, listed, parse, places
 
 
 def catalog(*names: str) -> Catalog:
@@ -86,9 +86,14 @@ def test_long_lists_are_cut() -> None:
     assert listed([Name("a.S", f"M{i}") for i in range(12)]).endswith("a.S/M9 and 2 more")
 
 
-@pytest.mark.parametrize(("client", "server", "kind"), [(True, False, "client"), (False, True, "server")])
-def test_the_kind_of_stream_is_named(*, client: bool, server: bool, kind: str) -> None:
-    methods = {"M": MethodDescriptorProto(name="M", client_streaming=client, server_streaming=server)}
-    with pytest.raises(CannotCall, match=f"a.S/M is {kind} streaming") as raised:
-        require_unary(Name("a.S", "M"), {"a.S": methods})
-    assert raised.value.hint == "a.S has no unary method"
+def test_the_methods_of_a_backend_are_listed_with_what_streams_and_without_grpcs_own() -> None:
+    methods = {
+        "Get": MethodDescriptorProto(name="Get"),
+        "Push": MethodDescriptorProto(name="Push", client_streaming=True),
+        "Watch": MethodDescriptorProto(name="Watch", server_streaming=True),
+        "Chat": MethodDescriptorProto(name="Chat", client_streaming=True, server_streaming=True),
+    }
+    found = described({"a.S": methods, **catalog("grpc.health.v1.Health/Check")})
+    assert found == (
+        "a.S/Get, a.S/Push (client streaming), a.S/Watch (server streaming), a.S/Chat (bidirectional streaming)"
+    )

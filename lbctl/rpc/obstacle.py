@@ -1,0 +1,131 @@
+"""Why a backend cannot be called: one word to sort by, words that continue its address, and what to try."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable
+from dataclasses import dataclass
+from enum import StrEnum
+from typing import Final
+
+from lbctl.model import Code, Origin, Reply
+
+MAX_TEXT: Final = 200
+
+
+class Kind(StrEnum):
+    """Why a backend cannot be called, as one word."""
+
+    REFUSED = "REFUSED"
+    TIMEOUT = "TIMEOUT"
+    TLS = "TLS"  # it speaks TLS, and we do not
+    PLAINTEXT = "PLAINTEXT"  # we speak TLS, and it does not
+    CERTIFICATE = "CERTIFICATE"  # its certificate, or ours, is not accepted
+    HTTP1 = "HTTP1"
+    UNIMPLEMENTED = "UNIMPLEMENTED"
+    ERROR = "ERROR"
+
+
+@dataclass(frozen=True, slots=True)
+class Obstacle:
+    """Why a backend cannot be called; ``text`` continues a sentence that begins with its address."""
+
+    kind: Kind
+    text: str
+
+
+REFUSED: Final = Obstacle(Kind.REFUSED, "refused the connection")
+TLS: Final = Obstacle(Kind.TLS, "speaks TLS, not plaintext HTTP/2")
+PLAINTEXT: Final = Obstacle(Kind.PLAINTEXT, "does not speak TLS")
+HTTP1: Final = Obstacle(Kind.HTTP1, "speaks HTTP/1.x, not HTTP/2")
+NOT_HTTP2: Final = Obstacle(Kind.ERROR, "does not speak HTTP/2")
+
+# How a failed connection is told by those that saw it, where that is not simply the same words.
+_SAID: Final = {
+    "connection refused": REFUSED,
+    f"peer protocol error: peer {NOT_HTTP2.text}": NOT_HTTP2,
+}
+_HUNG_UP: Final = re.compile(r"connection (closed|reset) by peer")
+_KINDS: Final = {known.text: known.kind for known in (TLS, PLAINTEXT, HTTP1)}
+
+_LOOK: Final = " lbctl ls"
+# What to try, by the most telling obstacle; the first of these that any backend met.
+_HINTS: Final = (
+    (
+        Kind.UNIMPLEMENTED,
+        "turn reflection on in the server, or give the full method and raw bytes: "
+        "lbctl hammer {service} pkg.Service/Method --binary-file FILE",
+    ),
+    (Kind.TLS, "give --tls, and --tls-ca FILE where its certificate is not from a public authority"),
+    (Kind.PLAINTEXT, "give --plaintext"),
+    (Kind.CERTIFICATE, "give {certificate}"),
+    (Kind.HTTP1, "is this the port of the gRPC server?"),
+    (Kind.ERROR, f"is a gRPC server running there?{_LOOK} {{service}} shows what is registered"),
+    (Kind.REFUSED, f"is it running?{_LOOK} {{service}} shows what is registered"),
+    (Kind.TIMEOUT, f"is it running?{_LOOK} {{service}} shows what is registered"),
+)
+# What answers a complaint about a certificate, by a word of it; the last one answers all others.
+_CERTIFICATES: Final = (
+    ("client certificate", "--tls-cert FILE and --tls-key FILE: a certificate that the server accepts"),
+    ("not for", "--tls-server-name NAME: the name its certificate is for"),
+    ("", "--tls-ca FILE: the authority that signed it; or --tls-skip-verify to accept any certificate"),
+)
+
+
+def silent(timeout_s: float) -> Obstacle:
+    """Describe a backend that took longer than we wait."""
+    return Obstacle(Kind.TIMEOUT, f"did not answer within {timeout_s:g}s")
+
+
+def of_reason(reason: str) -> Obstacle:
+    """Sort and word the reason why a connection could not be made, or was lost."""
+    if reason in _SAID:
+        return _SAID[reason]
+    text = _HUNG_UP.sub(r"peer \1 the connection", printable(reason))
+    if text.startswith("no ") and " within " in text:
+        return Obstacle(Kind.TIMEOUT, f"gave {text}")
+    if text.startswith("the certificate "):
+        return Obstacle(Kind.CERTIFICATE, f"cannot be trusted: {text}")
+    if text.startswith("ALPN "):
+        return Obstacle(Kind.ERROR, f"speaks TLS without HTTP/2 ({text})")
+    if text.startswith("peer protocol error: "):
+        return Obstacle(Kind.ERROR, f"breaks HTTP/2: {text.partition(': ')[2]}")
+    told = text.removeprefix("the ").removeprefix("peer ")
+    if told == text:
+        return Obstacle(Kind.ERROR, f"cannot be reached ({text})")
+    kind = Kind.CERTIFICATE if "certificate" in told else _KINDS.get(told, Kind.ERROR)
+    return Obstacle(kind, told)
+
+
+def told(reply: Reply) -> str:
+    """How a call failed, in words that continue the backend's address; who said what stays clear."""
+    reason = printable(reply.reason)
+    if reply.origin is Origin.SERVER:
+        code = reply.code.name if reply.raw_code is None else f"code {reply.raw_code}"
+        return f"answered {code}: {reason}" if reason else f"answered {code}"
+    if reply.origin is Origin.HTTP:
+        return f"answered with something that is not gRPC: {reason}"
+    return f"gave no answer: {reason}" if reply.origin is Origin.TRANSPORT else f"gave no usable answer: {reason}"
+
+
+def is_late(reply: Reply) -> bool:
+    """Whether a call ran out of time; a server that is told the deadline may well say so first."""
+    return reply.code is Code.DEADLINE_EXCEEDED
+
+
+def hint(obstacles: Iterable[Obstacle], service: str, *, registered: bool = True) -> str:
+    """What to try where none of a service's backends can be called.
+
+    Where they are in no registry (``registered``) the user is not sent to it.
+    """
+    first = {obstacle.kind: obstacle for obstacle in reversed(list(obstacles))}
+    kind, template = next(entry for entry in _HINTS if entry[0] in first)
+    certificate = next(flags for word, flags in _CERTIFICATES if word in first[kind].text)
+    text = template.replace("{certificate}", certificate).replace("{service}", service or "SERVICE")
+    return text if registered else text.partition(_LOOK)[0]
+
+
+def printable(text: str, limit: int = MAX_TEXT) -> str:
+    """Make one line of a text from the network that cannot move the cursor or change colours."""
+    shown = "".join(c if c.isprintable() else f"\\x{ord(c):02x}" for c in " ".join(text[: limit * 2].split()))
+    return shown if len(shown) <= limit else shown[: limit - 1] + "…"
