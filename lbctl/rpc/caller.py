@@ -137,7 +137,7 @@ class Caller:
         metadata: Headers = (),
         authority: str = "",
     ) -> Result:
-        """One streaming call as a whole: the messages, at least one, the end of our side, and all that comes back."""
+        """One streaming call as a whole: the messages, the end of our side, and all that comes back in ``messages``."""
         request = self._request(path, b"", timeout_s, metadata, authority)
         stream = Stream(client=True, server=True, messages=tuple(messages), count=len(messages))
         return await self._call(replace(request, stream=stream), timeout_s)
@@ -191,6 +191,8 @@ class Caller:
         replies, session.replies = session.replies, []
         refused, session.refused = session.refused, []
         unsent, session.unsent = session.unsent, []
+        session.early.clear()
+        session.gaps.clear()
         for call, reply in replies:
             assert isinstance(call, _Pending)
             call.end(DEADLINE if now_ns >= call.deadline_ns else reply)

@@ -198,3 +198,60 @@ async def test_calls_that_a_lost_replacement_left_waiting_fail_with_its_reason()
         assert (await call(caller)).reply.code is Code.OK
         result = await call(caller)
         assert (result.reply.code, result.reply.reason) == (Code.UNAVAILABLE, "connection refused")
+
+
+async def test_a_stream_is_sent_whole_and_returns_every_message() -> None:
+    async def behave(peer: Connection) -> None:
+        request = await peer.request()
+        stream = request.stream
+        peer.send(h2.okh(stream), h2.msg(stream, b"one"), h2.msg(stream, b""), h2.msg(stream, b"three"))
+        peer.send(h2.trailers(stream))
+        await peer.gone()
+
+    async with calling(behave) as (server, caller):
+        result = await caller.stream("/pkg.Svc/Chat", [b"a", b"bc"], timeout_s=2.0, metadata=((b"x-a", b"1"),))
+        assert (result.reply.code, result.reply.messages) == (Code.OK, (b"one", b"", b"three"))
+        assert (result.reply.sent, result.reply.received) == (2, 3)
+    request = server.connections[0].requests[1]
+    assert (request.header(b":path"), request.header(b"x-a")) == (b"/pkg.Svc/Chat", b"1")
+    assert bytes(request.body) == h2.message(b"a") + h2.message(b"bc")
+
+
+async def test_a_stream_may_have_no_message_at_all() -> None:
+    async def behave(peer: Connection) -> None:
+        request = await peer.request()
+        peer.send(h2.trailers_only(request.stream, 5, (b"grpc-message", b"nobody")))
+        await peer.gone()
+
+    async with calling(behave) as (server, caller):
+        result = await caller.stream("/pkg.Svc/Chat", [], timeout_s=2.0)
+        assert (result.reply.code, result.reply.reason) == (Code.NOT_FOUND, "nobody")
+    assert server.connections[0].requests[1].body == b""
+
+
+async def test_whether_there_is_a_connection_is_known_once_it_is_up() -> None:
+    async with calling(answering(reply)) as (server, caller):
+        assert await caller.connected(timeout_s=2.0) is None
+        assert not server.connections[0].requests
+        assert await caller.connected(timeout_s=0.0) is None
+
+
+async def test_whether_there_is_a_connection_is_known_once_it_failed() -> None:
+    async with ScriptedServer(silent) as gone:
+        nobody = gone.endpoint
+    async with Caller(nobody) as caller:
+        failure = await caller.connected(timeout_s=2.0)
+        assert failure is not None
+        assert failure == (await call(caller)).reply
+        assert caller.has_failed
+    closed = await caller.connected(timeout_s=2.0)
+    assert closed is not None
+    assert closed.reason == "connection closed"
+
+
+async def test_a_connection_that_takes_too_long_is_late() -> None:
+    async with calling(silent, handshake=False) as (_, caller):
+        failure = await caller.connected(timeout_s=0.02)
+        assert failure is not None
+        assert (failure.code, failure.origin) == (Code.DEADLINE_EXCEEDED, Origin.CLIENT)
+        assert not caller.has_failed
