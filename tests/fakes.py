@@ -72,6 +72,42 @@ class FakeClock:
         self._cpu_s += cpu_s
 
 
+class FakeAlarm:
+    """An alarm that rings when it is told to; ``due_ns`` is when it would, None when it is not set."""
+
+    spun_ns = 0
+
+    def __init__(self, clock: FakeClock) -> None:
+        self.due_ns: int | None = None
+        self.is_open = False
+        self._clock = clock
+        self._ring: Callable[[], None] = lambda: None
+
+    def made(self, ring: Callable[[], None], _clock: object) -> FakeAlarm:
+        """What makes alarms, to be handed to a run."""
+        self._ring, self.is_open = ring, True
+        return self
+
+    def set(self, delay_ns: int) -> None:
+        assert self.is_open
+        assert delay_ns >= 0
+        self.due_ns = self._clock.now_ns() + delay_ns
+
+    def clear(self) -> None:
+        self.due_ns = None
+
+    def close(self) -> None:
+        self.due_ns, self.is_open = None, False
+
+    def ring(self) -> bool:
+        """Ring if it is time; whether it was."""
+        if self.due_ns is None or self.due_ns > self._clock.now_ns():
+            return False
+        self.due_ns = None
+        self._ring()
+        return True
+
+
 class FakeSleep:
     """Sleepers that lie until they are woken; ``delays`` is how long each wanted to."""
 

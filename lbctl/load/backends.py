@@ -4,15 +4,21 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable, Iterable
+from typing import Final
 
 from lbctl.balance.balancer import Balancer, Change
 from lbctl.balance.peer import Peer
 from lbctl.load.engine import Engine
 from lbctl.load.engines import Dialling, Factory
 from lbctl.load.lane import Lane
+from lbctl.load.resets import Resets
 from lbctl.model import Identity, Instance
 from lbctl.rpc.transport import Connectivity, Transport
 from lbctl.stats.tally import Tally
+
+_REASONS: Final = 20  # remembered per backend
+_FORGOTTEN_S: Final = 30.0
+_RESETS_BLAMED: Final = 20  # the strictest known server allows that many
 
 Note = Callable[[str, str | None, str, str], None]  # kind, backend, text, level
 
@@ -31,6 +37,7 @@ class Backends:
         elapsed_s: Callable[[], float],
     ) -> None:
         self.lanes: dict[Identity, Lane] = {}
+        self.streaming = False  # whether calls carry several messages
         self._subchannels: list[Transport] = []  # also those of earlier memberships
         self._current: dict[Identity, Lane] = {}
         self._balancer = balancer
@@ -63,7 +70,10 @@ class Backends:
         identity = peer.instance.identity
         row = self._tally.backend(identity)
         before = self.lanes.get(identity)
-        lane = Lane(peer, row, self._engine, self._changed, self._elapsed_s(), before)
+        lane = Lane(
+            peer, row, self._engine, self._changed, self._noticed, self._elapsed_s(), self._new_resets(), before
+        )
+        self.streaming = self._dialling.request_for(peer.instance).stream is not None
         lane.subchannel = self._factory(peer.instance, lane, self._dialling)
         self._subchannels = [known for known in self._subchannels if not known.is_over]
         self._subchannels.append(lane.subchannel)
@@ -83,18 +93,40 @@ class Backends:
         self._note("left", peer.instance.address, "left the registry", "change")
         lane.subchannel.retire()
 
+    def _new_resets(self) -> Resets:
+        options = self._dialling.options
+        # Calls that are left to the server reset nothing.
+        return Resets(options.connections if options.limits.reset_late else 1 << 40)
+
     def _changed(self, lane: Lane, state: Connectivity, reason: str) -> None:
         """A connection came up, went down, or could not be made."""
         ready = state is Connectivity.READY
-        address = lane.instance.address
         self._balancer.mark(lane.peer, ready)
-        if ready and lane.told:
-            self._note("health", address, "connected", "good")
-        elif reason and reason != lane.told:
-            self._note("health", address, reason, "bad")
-        lane.told = "" if ready else reason or lane.told
+        if ready:
+            self._tell_recovery(lane)
+        elif reason:
+            self._tell_trouble(lane, reason)
         if state in (Connectivity.READY, Connectivity.TRANSIENT_FAILURE):
             self._settle(lane)
+
+    def _tell_trouble(self, lane: Lane, reason: str) -> None:
+        """Once per reason, unless it has not been heard for long: some backends go up and down all the time."""
+        now_s = self._elapsed_s()
+        before_s = lane.told.get(reason)
+        if len(lane.told) >= _REASONS:
+            lane.told.clear()
+        lane.told[reason] = now_s
+        if before_s is None or now_s - before_s >= _FORGOTTEN_S:
+            lane.in_trouble = True
+            self._note("health", lane.instance.address, _explained(reason, lane.resets), "bad")
+
+    def _tell_recovery(self, lane: Lane) -> None:
+        if lane.in_trouble:
+            lane.in_trouble = False
+            self._note("health", lane.instance.address, "connected", "good")
+
+    def _noticed(self, lane: Lane, text: str) -> None:
+        self._note("health", lane.instance.address, text, "bad")
 
     def _settle(self, lane: Lane) -> None:
         self._unsettled.discard(lane)
@@ -129,3 +161,10 @@ class Backends:
     async def aclose(self) -> None:
         """Close every connection."""
         await asyncio.gather(*(subchannel.aclose() for subchannel in self._subchannels))
+
+
+def _explained(reason: str, resets: Resets) -> str:
+    """A reason, with its probable cause where that is ours."""
+    if "ENHANCE_YOUR_CALM" in reason and "too_many_pings" not in reason and resets.total >= _RESETS_BLAMED:
+        return f"{reason}: reset-flood protection, after {resets.most} cancelled calls within 30s"
+    return reason

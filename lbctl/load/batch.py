@@ -8,14 +8,16 @@ from lbctl.wire.state import Wait
 class Batch:
     """Times in nanoseconds of the run's clock. ``timeout_ns`` is 0 while the request's own deadline is stated.
 
-    A call that has to wait, or is sent again, leaves the batch and gets an object of its own (``alone``).
+    A call of a closed loop is queued when it is issued, one of an open loop when it was due; its latency counts from
+    then. A call that has to wait, or is sent again, leaves the batch and gets an object of its own (``alone``).
     """
 
-    __slots__ = ("attempts", "deadline_ns", "left", "queued_ns", "timeout_ns", "waited_for", "written_ns")
+    __slots__ = ("attempts", "begun_ns", "deadline_ns", "left", "queued_ns", "timeout_ns", "waited_for", "written_ns")
 
-    def __init__(self, queued_ns: int, deadline_ns: int) -> None:
+    def __init__(self, queued_ns: int, deadline_ns: int, begun_ns: int) -> None:
         self.queued_ns = queued_ns
         self.deadline_ns = deadline_ns
+        self.begun_ns = begun_ns  # when this attempt was handed to a backend
         self.written_ns = 0  # 0 until it was written
         self.timeout_ns = 0
         self.waited_for = Wait.NOTHING
@@ -25,7 +27,13 @@ class Batch:
     def alone(self) -> Batch:
         """One call of this batch on its own: queued when the batch was, written later."""
         self.left += 1
-        single = Batch(self.queued_ns, self.deadline_ns)
+        single = Batch(self.queued_ns, self.deadline_ns, self.begun_ns)
         single.attempts = self.attempts
         single.timeout_ns = self.timeout_ns
+        return single
+
+    def again(self, now_ns: int) -> Batch:
+        """The call for another attempt, begun now."""
+        single = self.alone()
+        single.begun_ns = now_ns
         return single

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from lbctl.balance.balancer import Balancer
 from lbctl.balance.policies import POLICIES
 from lbctl.load.backends import Backends, Note
-from lbctl.load.engine import Engine
+from lbctl.load.loops import Loop
 from lbctl.load.stopwatch import Stopwatch
 
 
@@ -19,7 +19,7 @@ class Hand:
     ``going`` tells whether calls may still be issued.
     """
 
-    engine: Engine
+    loop: Loop
     balancer: Balancer
     backends: Backends
     stopwatch: Stopwatch
@@ -30,29 +30,22 @@ class Hand:
     abort: Callable[[], None]
 
     def pause(self) -> None:
-        if not self.engine.paused and self.going():
+        if not self.loop.paused and self.going():
             self.note("rate", None, "paused", "change")
-            self.engine.paused = True
+            self.loop.pause()
             self.stopwatch.pause()
 
     def resume(self) -> None:
-        if self.engine.paused and self.going():
-            self.engine.paused = False
+        if self.loop.paused and self.going():
             self.stopwatch.resume()
             self.note("rate", None, "resumed", "change")
-            self.engine.refill()
+            self.loop.resume()
 
     def scale(self, factor: float) -> None:
-        before = self.engine.concurrency
-        after = round(before * factor)
-        if factor > 1:
-            after = max(after, before + 1)  # a small number changes by at least one
-        elif factor < 1:
-            after = max(1, min(after, before - 1))
-        if after != before and self.going():
-            self.engine.concurrency = after
-            self.note("rate", None, f"concurrency {before} -> {after}", "change")
-            self.engine.refill()
+        if self.going():
+            text = self.loop.scale(factor)
+            if text:
+                self.note("rate", None, text, "change")
 
     def next_policy(self, step: int) -> None:
         if self.over():

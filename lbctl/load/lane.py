@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable
-from typing import TYPE_CHECKING, cast
+from typing import TYPE_CHECKING, Final, cast
 
 from lbctl.balance.peer import Peer
-from lbctl.model import Instance
+from lbctl.load.resets import Resets
+from lbctl.model import Instance, Origin, Reply
 from lbctl.rpc.transport import Baskets, Connectivity, Transport
 from lbctl.stats.tally import BackendTally
 
@@ -16,25 +18,66 @@ if TYPE_CHECKING:
     from lbctl.wire.state import Call
 
 Told = Callable[["Lane", Connectivity, str], None]
+Noticed = Callable[["Lane", str], None]
+
+_FIRST_REPLIES: Final = 20  # by which a backend is judged
 
 
 class Lane:
     """Joins what belongs to one backend and passes on what its subchannel tells. Times in seconds of the run.
 
-    ``before`` is the lane of an earlier membership of the same backend.
+    ``before`` is the lane of an earlier membership of the same backend. ``noticed`` hears of what looks wrong.
     """
 
     def __init__(
-        self, peer: Peer, row: BackendTally, engine: Engine, told: Told, joined_s: float, before: Lane | None = None
+        self,
+        peer: Peer,
+        row: BackendTally,
+        engine: Engine,
+        told: Told,
+        noticed: Noticed,
+        joined_s: float,
+        resets: Resets,
+        before: Lane | None = None,
     ) -> None:
         self.peer = peer
         self.row = row
         self.joined_s: float = before.joined_s if before else joined_s
         self.left_s: float | None = None
-        self.told = ""  # the last trouble that was made an event of
+        self.told: dict[str, float] = before.told if before else {}  # troubles that were made events of, and when
+        self.in_trouble: bool = before.in_trouble if before else False  # and people were told
+        self.dropped: int = before.dropped if before else 0
+        self.resets: Resets = before.resets if before else resets
         self.subchannel: Transport
         self._engine = engine
         self._told = told
+        self._noticed = noticed
+        self._http: int = before._http if before else 0  # first replies that were not gRPC
+        self._not_grpc: str = before._not_grpc if before else ""  # what the last of them was
+        self._earlier: list[Transport] = []
+        self._past: Counter[str] = Counter()
+        if before is not None:
+            self._past.update(before._past)
+            self._remember([*before._earlier, before.subchannel])
+
+    def _remember(self, transports: list[Transport]) -> None:
+        for transport in transports:
+            if transport.is_over:
+                self._past.update(transport.total_counters())
+            else:
+                self._earlier.append(transport)
+
+    @property
+    def transports(self) -> list[Transport]:
+        """The connections of all memberships that are not over."""
+        return [*self._earlier, self.subchannel]
+
+    def counters(self) -> Counter[str]:
+        """What was counted on all connections there ever were."""
+        total = Counter(self._past)
+        for transport in self.transports:
+            total.update(transport.total_counters())
+        return total
 
     @property
     def instance(self) -> Instance:
@@ -49,6 +92,17 @@ class Lane:
             return "drained"
         return str(self.subchannel.state)
 
+    @property
+    def doubt(self) -> str:
+        """Whether this is what it should be."""
+        judged = min(self.row.completed, _FIRST_REPLIES)
+        return f"not a gRPC endpoint? {self._not_grpc}" if self._http and self._http * 2 >= judged else ""
+
+    @property
+    def reason(self) -> str:
+        """Why it is not ready, or what looks wrong with it."""
+        return self.subchannel.reason or self.doubt
+
     def finished(self, transport: Transport, baskets: Baskets, now_ns: int) -> None:
         self._engine.absorb(self, baskets, now_ns)
 
@@ -57,3 +111,19 @@ class Lane:
 
     def changed(self, transport: Transport, state: Connectivity, reason: str) -> None:
         self._told(self, state, reason)
+
+    def heard(self, reply: Reply, now_ns: int, *, sent: bool) -> None:
+        """A call ended otherwise than by a plain OK; ``sent``: it had been written."""
+        if reply.origin is Origin.HTTP:
+            self._suspect(reply)
+        elif reply.origin is Origin.CLIENT and sent and self.resets.add(now_ns):
+            self._noticed(self, f"{self.resets.most} calls were cancelled within 30s: servers take that for an attack")
+
+    def _suspect(self, reply: Reply) -> None:
+        """Tell once that at least half of its first replies were not gRPC."""
+        if self.row.completed > _FIRST_REPLIES:
+            return
+        self._http += 1
+        self._not_grpc = reply.reason
+        if self._http == _FIRST_REPLIES // 2:
+            self._noticed(self, self.doubt)

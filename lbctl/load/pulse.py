@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+from collections.abc import Iterable
 from typing import Final
 
 from lbctl.clock import Clock
@@ -45,14 +46,19 @@ class Pulse:
         self._lag.record((self._clock.now_ns() - self._due_ns) // 1000)
         self._arm()
 
-    def generator(self, engine: str, latency: Histogram) -> Generator:
-        """The figures so far, with a warning where they make the run's own figures a bound."""
+    def generator(self, engine: str, latency: Histogram, *, spun_ns: int = 0, doubts: Iterable[str] = ()) -> Generator:
+        """The figures so far, with a warning where they make the run's own figures a bound, behind other ``doubts``.
+
+        ``spun_ns`` was spent waiting and counts as idle.
+        """
         now_ns, cpu_s = self._ended or (self._clock.now_ns(), self._clock.cpu_s())
         cpu_s -= self._began_cpu_s
         elapsed_s = (now_ns - self._began_ns) / 1e9
-        busy = min(1.0, cpu_s / elapsed_s) if elapsed_s > 0 and self._began_ns else 0.0
+        worked_s = max(0.0, cpu_s - spun_ns / 1e9)
+        busy = min(1.0, worked_s / elapsed_s) if elapsed_s > 0 and self._began_ns else 0.0
         lag_ms = self._lag.quantile(0.99) / 1000 if self._lag.total else 0.0
-        return Generator(engine, cpu_s if self._began_ns else 0.0, busy, lag_ms, _warnings(busy, lag_ms, latency))
+        warnings = (*doubts, *_warnings(busy, lag_ms, latency))
+        return Generator(engine, cpu_s if self._began_ns else 0.0, busy, lag_ms, warnings)
 
 
 def _warnings(busy: float, lag_ms: float, latency: Histogram) -> tuple[str, ...]:

@@ -2,24 +2,30 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Final
 
 from lbctl.balance.balancer import Balancer
 from lbctl.clock import Clock
+from lbctl.load.accounts import Accounts
 from lbctl.load.backends import Backends
 from lbctl.load.engine import Engine
 from lbctl.load.lane import Lane
+from lbctl.load.loops import Loop
 from lbctl.load.plan import Task
 from lbctl.load.pulse import Pulse
+from lbctl.load.warnings import on_connections, on_load, on_waits
+from lbctl.load.wires import sum_of, wire_of
 from lbctl.model import Event
 from lbctl.stats.fairness import judge
-from lbctl.stats.report import BackendRow, Balance, Load, Report
+from lbctl.stats.report import BackendRow, Balance, Load, Report, Streams, Wait, Wire
+from lbctl.stats.streams import StreamTally
 from lbctl.stats.tally import Tally
 
 _BALANCE_AGE_NS: Final = 200_000_000  # a verdict is looked at, not measured with: 5 a second are enough
+_WIRE_AGE_NS: Final = 1_000_000_000  # adding up the connections of a hundred backends takes a millisecond
 
 
 @dataclass(slots=True)
@@ -29,17 +35,23 @@ class Reporter:
     task: Task
     clock: Clock
     engine: Engine
+    loop: Loop
+    accounts: Accounts
     balancer: Balancer
     backends: Backends
-    tally: Tally
     pulse: Pulse
     events: Sequence[Event]
     _balance: Balance | None = field(default=None, init=False)
     _balance_ns: int = field(default=0, init=False)
+    _wire: Wire = field(default_factory=Wire, init=False)
+    _wire_ns: int = field(default=0, init=False)
 
     def report(self, *, started_at: datetime, elapsed_s: float, stopping: bool, end_reason: str | None) -> Report:
         """Everything measured so far; cheap enough for every frame."""
-        task, engine, tally = self.task, self.engine, self.tally
+        task, engine, loop, tally = self.task, self.engine, self.loop, self.accounts.tally
+        over = end_reason is not None
+        waits = _waits(tally)
+        wire = self._wired(fresh=over)
         return Report(
             service=task.service,
             method=task.method,
@@ -50,27 +62,55 @@ class Reporter:
             started_at=started_at,
             elapsed_s=elapsed_s,
             end_reason=end_reason,
-            paused=engine.paused,
+            paused=loop.paused,
             stopping=stopping,
-            concurrency=engine.concurrency,
+            concurrency=loop.concurrency,
             issued=engine.issued,
             completed=engine.completed,
             ok=tally.ok,
             errors=tally.errors,
             cancelled=tally.cancelled,
-            dropped=0,  # a closed loop drops nothing
+            dropped=loop.dropped,
             attempts=sum(lane.peer.picks for lane in self.backends.lanes.values()) - engine.given_back,
-            retries=engine.retries,
+            retries=engine.retries.total(),
             in_flight=engine.in_flight,
             codes=tally.codes,
             error_groups=tally.error_groups(),
             latency=tally.latency,
             service_time=tally.service_time,
             wait=tally.wait,
-            balance=self._judged(fresh=end_reason is not None),
-            backends=tuple(self._rows()),
+            balance=self._judged(fresh=over),
+            backends=tuple(self._rows(whole=over)),
             events=self.events,
-            generator=self.pulse.generator(task.engine, tally.latency),
+            generator=self.pulse.generator(
+                task.engine, tally.latency, spun_ns=loop.spun_ns, doubts=self._doubts(waits, wire)
+            ),
+            rps=loop.rps,
+            starts=loop.starts,
+            first_byte=tally.first_byte.histogram(tally.service_time),
+            streams=_streams(tally.streams) if self.backends.streaming else None,
+            wire=wire,
+            waits=waits,
+            retried=dict(engine.retries),
+        )
+
+    def _wired(self, *, fresh: bool) -> Wire:
+        now = self.clock.now_ns()
+        if fresh or not self._wire_ns or now - self._wire_ns > _WIRE_AGE_NS:
+            lanes = self.backends.lanes.values()
+            gauges = [transport.gauges() for lane in lanes for transport in lane.transports]
+            counters = sum_of(lane.counters() for lane in lanes)
+            self._wire = wire_of(counters, gauges, late_ok=self.accounts.late_ok, replies=self.engine.completed)
+            self._wire_ns = now
+        return self._wire
+
+    def _doubts(self, waits: Mapping[str, Wait], wire: Wire) -> Iterator[str]:
+        """Everything the run has to say about its figures, except what the pulse knows."""
+        resets = [lane.resets for lane in self.backends.lanes.values()]
+        yield from on_load(self.loop.dropped, self.task.plan.max_outstanding, self.engine.issued, self.loop.starts)
+        yield from on_waits(waits, self.task.connection.limits.max_streams)
+        yield from on_connections(
+            wire, max((each.most for each in resets), default=0), many=any(each.are_many for each in resets)
         )
 
     def _judged(self, *, fresh: bool) -> Balance:
@@ -80,19 +120,20 @@ class Reporter:
             self._balance_ns = now
         return self._balance
 
-    def _rows(self) -> Sequence[BackendRow]:
+    def _rows(self, *, whole: bool) -> Sequence[BackendRow]:
+        """One row per backend, of a ``whole`` report with what its connections did."""
         expectations = self.balancer.expectations()
-        return [_row(lane, expectations.get(lane.peer, 0.0)) for lane in self.backends.lanes.values()]
+        return [_row(lane, expectations.get(lane.peer, 0.0), whole=whole) for lane in self.backends.lanes.values()]
 
 
-def _row(lane: Lane, expected: float) -> BackendRow:
+def _row(lane: Lane, expected: float, *, whole: bool) -> BackendRow:
     peer, row = lane.peer, lane.row
     return BackendRow(
         key=row.key,
         address=row.address,
         weight=peer.weight,
         state=lane.state,
-        reason=lane.subchannel.reason,
+        reason=lane.reason,
         picks=peer.picks,
         expected=expected,
         ok=row.ok,
@@ -103,7 +144,26 @@ def _row(lane: Lane, expected: float) -> BackendRow:
         latency=row.latency,
         joined_s=lane.joined_s,
         left_s=lane.left_s,
+        dropped=lane.dropped,
+        wire=_wire(lane) if whole else Wire(),
     )
+
+
+def _wire(lane: Lane) -> Wire:
+    gauges = [transport.gauges() for transport in lane.transports]
+    return wire_of(lane.counters(), gauges, replies=lane.row.completed + lane.row.cancelled)
+
+
+def _waits(tally: Tally) -> Mapping[str, Wait]:
+    """What calls waited for, the most costly first."""
+    time_ns = tally.time_ns or 1
+    causes = sorted(tally.waits.items(), key=lambda item: -item[1].ns)
+    return {cause: Wait(found.calls, min(1.0, found.ns / time_ns)) for cause, found in causes}
+
+
+def _streams(tally: StreamTally) -> Streams:
+    sent, received = tally.spreads() or (None, None)
+    return Streams(tally.sent, tally.received, sent, received, tally.gaps)
 
 
 def _load(task: Task) -> Load:
@@ -112,7 +172,7 @@ def _load(task: Task) -> Load:
         mode="closed" if plan.rps is None else "open",
         requests=plan.requests,
         duration_s=plan.duration_s,
-        concurrency=plan.concurrency,
+        concurrency=plan.concurrency or None,
         connections=task.connection.connections,
         rps=plan.rps,
         timeout_s=plan.timeout_s,

@@ -12,10 +12,13 @@ from typing import Final
 from lbctl.balance.balancer import Balancer
 from lbctl.balance.policies import POLICIES
 from lbctl.clock import Clock
+from lbctl.load.accounts import Accounts
+from lbctl.load.alarm import Alarms, best_alarm
 from lbctl.load.backends import Backends
 from lbctl.load.engine import Engine
 from lbctl.load.engines import ENGINES, Dialling
 from lbctl.load.hand import Hand
+from lbctl.load.loops import loop_for
 from lbctl.load.plan import Task
 from lbctl.load.pulse import Pulse
 from lbctl.load.reporter import Reporter
@@ -35,7 +38,7 @@ _LOOK_S: Final = 0.02  # how exact the end of a timed run is that was paused
 class Run:
     """A run from its first backend to its last reply; ``hand`` is what a screen may do to it."""
 
-    def __init__(self, task: Task, clock: Clock, network: Network = TCP) -> None:
+    def __init__(self, task: Task, clock: Clock, network: Network = TCP, alarms: Alarms = best_alarm) -> None:
         flusher = Flusher()
         tally = Tally()
         balancer = Balancer(POLICIES[task.policy], Random(task.seed))
@@ -43,7 +46,10 @@ class Run:
         self._clock = clock
         self._stopwatch = Stopwatch(clock)
         self._events = EventLog()
-        self._engine = Engine(task.plan, balancer, tally, flusher, clock)
+        accounts = Accounts(tally, clock)
+        plan = task.plan
+        self._engine = Engine(balancer, accounts, flusher, clock, timeout_ns=plan.timeout_ns, retry=task.retry)
+        self._loop = loop_for(plan, self._engine, clock, alarms)
         # Jitter of reconnects has its own source: picks must not depend on how often a connection failed.
         dialling = Dialling(
             task.request_for, flusher, clock, Random(task.seed), task.secure_for, task.connection, network
@@ -52,16 +58,18 @@ class Run:
             balancer, self._engine, tally, ENGINES[task.engine], dialling, self.note, self._stopwatch.elapsed_s
         )
         self._pulse = Pulse(clock)
-        self._reporter = Reporter(task, clock, self._engine, balancer, self.backends, tally, self._pulse, self._events)
+        self._reporter = Reporter(
+            task, clock, self._engine, self._loop, accounts, balancer, self.backends, self._pulse, self._events
+        )
         balancer.on_change = self._engine.repicked
-        self._engine.on_idle = self._idle
+        self._loop.on_idle = self._idle
         self._started_at = clock.wall()
         self._end_reason: str | None = None
         self._why = _COMPLETED
         self._over = asyncio.Event()  # nothing is in flight and nothing will be
         self._timers: dict[str, asyncio.TimerHandle] = {}
         self.hand = Hand(
-            engine=self._engine,
+            loop=self._loop,
             balancer=balancer,
             backends=self.backends,
             stopwatch=self._stopwatch,
@@ -106,7 +114,7 @@ class Run:
             self._after("duration", self._task.plan.duration_s, self._look_at_the_time)
         else:
             self._look_for_backends()
-        self._engine.begin()
+        self._loop.begin()
         if self._task.plan.timeout_ns:
             self._sweep()
         return None
@@ -149,8 +157,9 @@ class Run:
             return
         self._why = why
         if self._stopwatch.began:
-            self._after("grace", self._task.grace_s, self._engine.cancel)
-            self._engine.close()
+            self._after("grace", self._task.grace_s, self._cancel)
+            # What was due before the end of the time is owed; whoever stops a run wants nothing more sent.
+            (self._loop.finish if why == "duration" else self._loop.close)()
 
     def _idle(self) -> None:
         self._stopwatch.stop()
@@ -166,14 +175,18 @@ class Run:
             return
         self._why = "interrupted"
         if self._stopwatch.began:
-            self._engine.cancel()
+            self._cancel()
+
+    def _cancel(self) -> None:
+        self._loop.close()
+        self._engine.cancel()
 
     def report(self) -> Report:
         """Everything measured so far; cheap enough for every frame."""
         return self._reporter.report(
             started_at=self._started_at,
             elapsed_s=self._stopwatch.elapsed_s(),
-            stopping=self._engine.closed and self._stopwatch.began and self._end_reason is None,
+            stopping=self._stopwatch.began and self._why != _COMPLETED and self._end_reason is None,
             end_reason=self._end_reason,
         )
 

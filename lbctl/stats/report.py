@@ -6,11 +6,12 @@ Histograms in a report are the live ones, not copies: read them, never write. Ev
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import datetime
 
 from lbctl.model import Code, Event, Origin
 from lbctl.stats.histogram import Histogram
+from lbctl.stats.streams import Spread
 
 
 @dataclass(frozen=True, slots=True)
@@ -20,10 +21,39 @@ class Load:
     mode: str  # closed | open
     requests: int | None
     duration_s: float | None
-    concurrency: int
+    concurrency: int | None  # an open loop need not have a bound
     connections: int
     rps: float | None
     timeout_s: float
+
+
+@dataclass(frozen=True, slots=True)
+class Wire:
+    """What happened on connections, in counts; details are the peer's words, cleaned by whoever shows them.
+
+    ``replies_per_read`` and ``header_cache_hit`` (0..1) are None where nothing was read.
+    """
+
+    sockets: int = 0
+    waiting: int = 0  # calls that wait now for a slot, a window or the peer to read
+    opened: int = 0
+    closed: Mapping[str, int] = field(default_factory=dict)  # by reason
+    goaways: Mapping[str, int] = field(default_factory=dict)  # received
+    rst_sent: Mapping[str, int] = field(default_factory=dict)
+    rst_received: Mapping[str, int] = field(default_factory=dict)
+    pings: int = 0  # received
+    pings_sent: int = 0
+    settings: int = 0  # received
+    late_frames: int = 0
+    late_ok: int = 0
+    anomalies: Mapping[str, int] = field(default_factory=dict)
+    protocol_errors: int = 0
+    header_cache_hit: float | None = None
+    bytes_in: int = 0
+    bytes_out: int = 0
+    replies_per_read: float | None = None
+    blocked_writes: int = 0
+    paused_s: float = 0.0  # how long peers did not read, in all
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,6 +75,35 @@ class BackendRow:
     latency: Histogram  # OK calls, the headline time of the mode
     joined_s: float
     left_s: float | None
+    dropped: int = 0
+    wire: Wire = field(default_factory=Wire)  # of a finished run
+
+
+@dataclass(frozen=True, slots=True)
+class Wait:
+    """Calls that waited for one thing before they were written; ``share`` of the time of all calls, 0..1."""
+
+    calls: int
+    share: float
+
+
+@dataclass(frozen=True, slots=True)
+class Streams:
+    """Messages of streaming calls; ``sent_per_call`` and ``received_per_call`` of those that were OK."""
+
+    sent: int
+    received: int
+    sent_per_call: Spread | None
+    received_per_call: Spread | None
+    gaps: Histogram  # between two messages that a call received
+
+
+@dataclass(frozen=True, slots=True)
+class Starts:
+    """How exactly an open loop started its calls: ``late`` by more than 1 ms; ``delays`` from planned to started."""
+
+    late: int
+    delays: Histogram
 
 
 @dataclass(frozen=True, slots=True)
@@ -118,3 +177,10 @@ class Report:
     backends: tuple[BackendRow, ...]
     events: Sequence[Event]
     generator: Generator
+    rps: float | None = None  # the rate now, of an open loop
+    starts: Starts | None = None  # of an open loop
+    first_byte: Histogram = field(default_factory=Histogram)  # OK calls: written to the first byte of the reply
+    streams: Streams | None = None  # of a streaming method
+    wire: Wire = field(default_factory=Wire)
+    waits: Mapping[str, Wait] = field(default_factory=dict)  # connection | slot | window | peer
+    retried: Mapping[str, int] = field(default_factory=dict)  # refused | goaway; retries by why

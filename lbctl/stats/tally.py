@@ -18,8 +18,10 @@ from collections.abc import Iterator, Mapping
 
 from lbctl.model import Code, Identity, Reply
 from lbctl.stats.errors import ErrorTable
+from lbctl.stats.first_byte import FirstByte
 from lbctl.stats.histogram import Histogram
 from lbctl.stats.report import ErrorGroup
+from lbctl.stats.streams import StreamTally
 
 
 class _Counts:
@@ -66,15 +68,29 @@ class BackendTally(_Counts):
         self.address = address
 
 
+class Waited:
+    """The calls that waited for one thing before they were written, and how long in all."""
+
+    __slots__ = ("calls", "ns")
+
+    def __init__(self) -> None:
+        self.calls = 0
+        self.ns = 0
+
+
 class Tally(_Counts):
     """What happened to all calls of a run; calls that never reached a backend count here and in no backend."""
 
-    __slots__ = ("_backends", "_errors", "service_time", "wait")
+    __slots__ = ("_backends", "_errors", "first_byte", "lost_ns", "service_time", "streams", "wait", "waits")
 
     def __init__(self) -> None:
         super().__init__()
         self.service_time = Histogram()  # OK calls: written to end
         self.wait = Histogram()  # all calls: planned or queued to written
+        self.first_byte = FirstByte()
+        self.streams = StreamTally()
+        self.waits: dict[str, Waited] = {}  # by what calls waited for
+        self.lost_ns = 0  # time of the calls that were not OK
         self._backends: dict[Identity, BackendTally] = {}
         self._errors = ErrorTable()
 
@@ -114,6 +130,17 @@ class Tally(_Counts):
         self.cancelled += count
         if backend is not None:
             backend.cancelled += count
+
+    def waited(self, cause: str, ns: int) -> None:
+        """Count a call that had to wait before it was written, or until it was given up."""
+        found = self.waits.setdefault(cause, Waited())
+        found.calls += 1
+        found.ns += max(0, ns)
+
+    @property
+    def time_ns(self) -> int:
+        """The time of all calls that ended, from planned or queued to the end."""
+        return self.latency.total_us * 1000 + self.lost_ns
 
     def error_groups(self) -> tuple[ErrorGroup, ...]:
         """Return the failed calls in groups, the largest first."""

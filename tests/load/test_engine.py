@@ -45,11 +45,11 @@ async def test_a_read_of_many_replies_is_answered_by_one_write() -> None:
 async def test_nothing_is_issued_while_paused_and_the_gap_is_filled_afterwards() -> None:
     rig = Rig(plan(concurrency=4))
     await rig.begin(1)
-    rig.engine.paused = True
+    rig.loop.paused = True
     await rig.do(lambda: rig.end(1).answer(3))
     assert (rig.engine.issued, rig.engine.in_flight) == (4, 1)
-    rig.engine.paused = False
-    await rig.do(rig.engine.refill)
+    rig.loop.paused = False
+    await rig.do(rig.loop.refill)
     assert (rig.engine.issued, rig.engine.in_flight) == (7, 4)
     assert not rig.idle
     await rig.aclose()
@@ -58,11 +58,11 @@ async def test_nothing_is_issued_while_paused_and_the_gap_is_filled_afterwards()
 async def test_a_larger_concurrency_takes_effect_at_once_and_a_smaller_one_as_calls_end() -> None:
     rig = Rig(plan(concurrency=2))
     await rig.begin(1)
-    rig.engine.concurrency = 5
-    await rig.do(rig.engine.refill)
+    rig.loop.concurrency = 5
+    await rig.do(rig.loop.refill)
     assert rig.engine.in_flight == 5
-    rig.engine.concurrency = 2
-    await rig.do(rig.engine.refill)
+    rig.loop.concurrency = 2
+    await rig.do(rig.loop.refill)
     assert (rig.engine.issued, rig.engine.in_flight) == (5, 5)
     await rig.do(lambda: rig.end(1).answer(2))
     assert (rig.engine.issued, rig.engine.in_flight) == (5, 3)
@@ -74,7 +74,7 @@ async def test_a_larger_concurrency_takes_effect_at_once_and_a_smaller_one_as_ca
 async def test_a_closed_engine_issues_nothing_and_is_idle_once_its_calls_have_ended() -> None:
     rig = Rig(plan(concurrency=3))
     await rig.begin(1)
-    await rig.do(rig.engine.close)
+    await rig.do(rig.loop.close)
     assert not rig.idle
     await rig.do(lambda: rig.end(1).answer(2))
     assert (rig.engine.in_flight, rig.idle) == (1, 0)
@@ -88,7 +88,7 @@ async def test_what_is_cancelled_counts_as_cancelled_and_not_as_an_error() -> No
     rig = Rig(plan(concurrency=6), "round_robin")
     await rig.begin(1, 2)
     await rig.do(lambda: rig.end(1).answer(1))
-    await rig.do(rig.engine.cancel)
+    await rig.do(rig.cancel)
     assert (rig.tally.ok, rig.tally.errors, rig.tally.cancelled) == (1, 0, 6)
     assert sum(lane.row.cancelled for lane in rig.backends.lanes.values()) == 6
     assert rig.engine.in_flight == 0
@@ -175,7 +175,7 @@ async def test_every_policy_picks_only_what_it_was_given_and_every_pick_is_sent(
     for policy in ("pick_first", "round_robin", "random", "smooth_wrr", "weighted_random"):
         rig = Rig(plan(concurrency=7, requests=70), policy)
         await rig.apply(instance(1, 5), instance(2, 1), instance(3, 1))
-        rig.engine.begin()
+        rig.loop.begin()
         await rig.finish()
         assert sum(lane.peer.picks for lane in rig.backends.lanes.values()) == 70
         assert sum(host.end.heads for host in rig.network.hosts.values()) == 70

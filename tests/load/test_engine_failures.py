@@ -51,7 +51,7 @@ async def test_a_good_reply_after_the_deadline_is_a_deadline_error() -> None:
     await rig.do(lambda: rig.end(1).answer(2))
     assert (rig.tally.ok, rig.tally.latency.total, rig.tally.latency.max_us) == (1, 1, 500_000)
     assert errors(rig) == {LATE: 2}
-    assert rig.engine.late == 2
+    assert rig.accounts.late == 2
     await rig.aclose()
 
 
@@ -69,7 +69,7 @@ async def test_whatever_the_peer_says_after_the_deadline_the_call_was_too_late(h
         }
         await rig.do(lambda: rig.end(1).answer(1, said[how]))
     assert errors(rig) == {LATE: 1}
-    assert rig.engine.late == (how == "error")
+    assert rig.accounts.late == (how == "error")
     await rig.aclose()
 
 
@@ -79,7 +79,7 @@ async def test_a_call_refused_after_its_deadline_is_not_sent_again() -> None:
     rig.clock.advance(1.0)
     await rig.do(lambda: rig.end(1).answer(1, refused))
     assert errors(rig) == {LATE: 1}
-    assert (rig.engine.retries, rig.end(1).heads) == (0, 1)
+    assert (rig.engine.retries.total(), rig.end(1).heads) == (0, 1)
     await rig.aclose()
 
 
@@ -157,7 +157,7 @@ async def test_a_call_that_waited_states_what_is_left_of_its_deadline() -> None:
 async def test_calls_that_wait_for_a_backend_can_be_cancelled() -> None:
     rig = Rig(plan(concurrency=3))
     await rig.begin()
-    await rig.do(rig.engine.cancel)
+    await rig.do(rig.cancel)
     assert (rig.tally.cancelled, rig.engine.in_flight) == (3, 0)
     assert rig.idle
     await rig.aclose()
@@ -172,7 +172,7 @@ async def test_a_refused_call_is_sent_once_more_and_its_end_is_charged_to_who_ga
     first, second = (1, 2) if rig.end(1).heads else (2, 1)
     rig.clock.advance(0.001)
     await rig.do(lambda: rig.end(first).answer(1, refused))
-    assert (rig.engine.retries, rig.engine.completed) == (1, 0)
+    assert (rig.engine.retries.total(), rig.engine.completed) == (1, 0)
     assert rig.end(second).heads == 1
     rig.clock.advance(0.001)
     await rig.do(lambda: rig.end(second).answer(1))
@@ -188,7 +188,7 @@ async def test_a_call_refused_twice_has_failed() -> None:
     await rig.do(lambda: rig.end(1).answer(1, refused))
     await rig.do(lambda: rig.end(1).answer(1, refused))
     assert errors(rig) == {(Code.UNAVAILABLE, Origin.TRANSPORT, "stream reset by peer: REFUSED_STREAM"): 1}
-    assert (rig.engine.retries, rig.end(1).heads, rig.engine.in_flight) == (1, 2, 0)
+    assert (rig.engine.retries.total(), rig.end(1).heads, rig.engine.in_flight) == (1, 2, 0)
     await rig.aclose()
 
 
@@ -208,7 +208,7 @@ async def test_calls_that_goaway_did_not_cover_are_retried_and_the_others_go_on(
     await rig.do(lambda: old.goaway(last=3))
     new = rig.end(1)
     assert new is not old
-    assert (len(old.waiting), len(new.waiting), rig.engine.retries) == (2, 2, 2)
+    assert (len(old.waiting), len(new.waiting), rig.engine.retries.total()) == (2, 2, 2)
     await rig.do(lambda: (old.answer(2), new.answer(2)))
     assert (rig.tally.ok, rig.tally.errors) == (4, 0)
     await rig.aclose()
@@ -235,7 +235,7 @@ async def test_a_lost_connection_fails_its_calls_once_and_new_ones_go_elsewhere(
     rig.host(1).mode = "refuse"
     await rig.do(rig.end(1).drop)
     assert row(rig, 1).codes == {Code.UNAVAILABLE: 2}
-    assert rig.engine.retries == 0  # they may have been processed
+    assert rig.engine.retries.total() == 0  # they may have been processed
     assert len(rig.end(2).waiting) == 4
     await rig.aclose()
 
@@ -256,13 +256,13 @@ async def test_calls_picked_between_two_connections_are_timed_on_their_own() -> 
     await rig.begin(1, 2)
     rig.host(1).mode = "hang"
     await rig.do(lambda: rig.end(1).goaway(h2.LARGEST_WINDOW))
-    rig.engine.concurrency = 6
-    await rig.do(rig.engine.refill)
+    rig.loop.concurrency = 6
+    await rig.do(rig.loop.refill)
     assert rig.tally.wait.total == 4  # two of the four new ones are on their way
     rig.clock.advance(0.010)
     await rig.do(lambda: rig.end(2).answer(3))
     assert rig.tally.service_time.total_us == 30_000
-    await rig.do(rig.engine.cancel)
+    await rig.do(rig.cancel)
     assert rig.tally.cancelled == 6
     await rig.aclose()
 
@@ -284,7 +284,7 @@ async def test_calls_of_a_backend_that_left_and_came_back_can_be_cancelled() -> 
     await rig.begin(1)
     await rig.apply()
     await rig.apply(instance(1))
-    await rig.do(rig.engine.cancel)
+    await rig.do(rig.cancel)
     assert (rig.tally.cancelled, rig.engine.in_flight) == (2, 0)
     await rig.aclose()
 
@@ -307,8 +307,8 @@ async def test_calls_returned_by_a_failed_connect_are_written_elsewhere_at_once(
     host = rig.host(1)
     host.settings = None
     await rig.do(lambda: host.end.goaway(h2.LARGEST_WINDOW))
-    rig.engine.concurrency = 4
-    await rig.do(rig.engine.refill)
+    rig.loop.concurrency = 4
+    await rig.do(rig.loop.refill)
     before = rig.end(2).heads
     host.mode = "refuse"
     await rig.do(host.end.drop)  # the replacement, which never said SETTINGS
@@ -334,7 +334,7 @@ async def test_a_call_that_a_failed_connect_gives_back_too_late_makes_room_for_t
 async def test_the_addresses_of_a_run_do_not_have_to_differ() -> None:
     rig = Rig(plan(concurrency=4, requests=40), "round_robin")
     await rig.apply(instance(1), instance(2, host=1))
-    rig.engine.begin()
+    rig.loop.begin()
     await rig.finish()
     assert [lane.instance.endpoint for lane in rig.backends.lanes.values()] == [Endpoint("127.0.0.1", 1)] * 2
     assert [lane.row.ok for lane in rig.backends.lanes.values()] == [20, 20]

@@ -135,14 +135,14 @@ class AnyLoad(RuleBasedStateMachine):
 
     @rule()
     def pause_and_resume(self) -> None:
-        engine = self.rig.engine
-        engine.paused = not engine.paused
-        self.do(engine.refill)
+        loop = self.rig.loop
+        loop.paused = not loop.paused
+        self.do(loop.refill)
 
     @rule(concurrency=st.integers(1, 12))
     def scale(self, concurrency: int) -> None:
-        self.rig.engine.concurrency = concurrency
-        self.do(self.rig.engine.refill)
+        self.rig.loop.concurrency = concurrency
+        self.do(self.rig.loop.refill)
 
     @invariant()
     def the_loop_had_nothing_to_complain_about(self) -> None:
@@ -159,13 +159,13 @@ class AnyLoad(RuleBasedStateMachine):
     async def _end(self) -> None:
         rig = self.rig
         if rig.engine.issued % 2:
-            rig.engine.close()
+            rig.loop.close()
             await rig.apply(instance(1), instance(2), instance(3))
             for lane in rig.backends.lanes.values():
                 rig.balancer.drain(lane.peer, False)
             await rig.finish()
         else:
-            rig.engine.cancel()
+            rig.cancel()
         await turns()
         rig.check()
         assert rig.engine.in_flight == 0

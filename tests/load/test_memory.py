@@ -47,7 +47,7 @@ class Echo:
 async def test_memory_is_flat_over_200_000_calls() -> None:
     rig = Rig(plan(concurrency=1000), "smooth_wrr")
     await rig.apply(instance(1, 5), instance(2, 1))
-    rig.engine.begin()
+    rig.loop.begin()
     echoes = [Echo(rig.host(number)) for number in (1, 2)]
     tracemalloc.start()
     try:
@@ -73,7 +73,7 @@ async def test_a_connection_that_is_over_is_freed_without_the_collector() -> Non
     assert isinstance(lane.subchannel, Subchannel)
     (link,) = lane.subchannel._links
     ghost: weakref.ref[Link] = weakref.ref(link)
-    session = weakref.ref(link.session.reader._decoder)
+    session = weakref.ref(link.session.writer)
     del link
     gc.collect()
     gc.disable()

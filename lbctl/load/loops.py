@@ -1,0 +1,268 @@
+"""When calls are issued: in a closed loop an end makes room for the next, an open loop has a schedule.
+
+An open loop never looks at what became of earlier calls: each is sent when it is due. One that could not be sent in
+time is sent late and keeps its planned time; none is left out, and none is planned anew.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Final, Protocol
+
+from lbctl.clock import Clock
+from lbctl.load.alarm import Alarm, Alarms
+from lbctl.load.engine import Engine
+from lbctl.load.pacer import Constant, Pacer
+from lbctl.load.plan import Plan
+from lbctl.stats.histogram import Histogram
+from lbctl.stats.report import Starts
+
+_AT_ONCE: Final = 128  # calls sent in one turn when behind: replies are read in between
+_LATE_NS: Final = 1_000_000
+
+
+class Loop(Protocol):
+    """Issues calls until its limit, its end or ``close``. ``on_idle``: nothing is in flight, nothing will be."""
+
+    on_idle: Callable[[], None]
+    paused: bool
+    closed: bool  # nothing may be issued: not begun yet, or over
+    concurrency: int  # calls that may be in flight; 0 for no bound
+
+    @property
+    def rps(self) -> float | None:
+        """The rate now, of a loop that has one."""
+        ...
+
+    @property
+    def dropped(self) -> int:
+        """Calls that were due and not sent, because too many were in flight."""
+        ...
+
+    @property
+    def starts(self) -> Starts | None:
+        """How exactly calls were started, of a loop that plans when."""
+        ...
+
+    @property
+    def spun_ns(self) -> int: ...
+
+    def begin(self) -> None:
+        """Allow calls and issue the first."""
+        ...
+
+    def refill(self) -> None:
+        """Calls have ended."""
+        ...
+
+    def pause(self) -> None: ...
+
+    def resume(self) -> None: ...
+
+    def scale(self, factor: float) -> str:
+        """Multiply the load; returns what changed, in words."""
+        ...
+
+    def finish(self) -> None:
+        """The time is over: send what is due, then nothing more."""
+        ...
+
+    def close(self) -> None:
+        """Issue nothing more; what is in flight goes on."""
+        ...
+
+
+def loop_for(plan: Plan, engine: Engine, clock: Clock, alarms: Alarms) -> Loop:
+    """The loop of that plan."""
+    return ClosedLoop(plan, engine) if plan.rps is None else OpenLoop(plan, Constant(plan.rps), engine, clock, alarms)
+
+
+class ClosedLoop:
+    """As many calls in flight as the concurrency says: every end starts the next call, in the same turn."""
+
+    rps = None
+    starts = None
+    dropped = 0
+    spun_ns = 0
+
+    def __init__(self, plan: Plan, engine: Engine) -> None:
+        self.concurrency = plan.concurrency
+        self.closed = True
+        self.paused = False
+        self.on_idle: Callable[[], None] = lambda: None
+        self._limit = plan.requests
+        self._engine = engine
+        engine.refill = self.refill
+
+    def begin(self) -> None:
+        self.closed = False
+        self.refill()
+
+    def refill(self) -> None:
+        engine = self._engine
+        if not (self.closed or self.paused):
+            count = self.concurrency - engine.issued + engine.completed
+            if self._limit is not None and count > self._limit - engine.issued:
+                count = self._limit - engine.issued
+            if count > 0:
+                engine.start(count)
+        if engine.completed == engine.issued and (self.closed or engine.issued == self._limit):
+            self.on_idle()
+
+    def pause(self) -> None:
+        self.paused = True
+
+    def resume(self) -> None:
+        self.paused = False
+        self.refill()
+
+    def scale(self, factor: float) -> str:
+        before = self.concurrency
+        after = round(before * factor)
+        if factor > 1:
+            after = max(after, before + 1)  # a small number changes by at least one
+        elif factor < 1:
+            after = max(1, min(after, before - 1))
+        if after == before:
+            return ""
+        self.concurrency = after
+        self.refill()
+        return f"concurrency {before} -> {after}"
+
+    def finish(self) -> None:
+        self.close()
+
+    def close(self) -> None:
+        self.closed = True
+        self.refill()
+
+
+class OpenLoop:
+    """Calls are sent when the pacer says; times of the schedule count from ``begin``, pauses left out."""
+
+    def __init__(self, plan: Plan, pacer: Pacer, engine: Engine, clock: Clock, alarms: Alarms) -> None:
+        self.concurrency = plan.concurrency
+        self.closed = True
+        self.paused = False
+        self.dropped = 0
+        self.on_idle: Callable[[], None] = lambda: None
+        self._limit = plan.requests
+        self._end_ns = None if plan.duration_s is None else round(plan.duration_s * 1e9)
+        self._finishing = False
+        self._most = plan.max_outstanding
+        self._pacer = pacer
+        self._engine = engine
+        self._now = clock.now_ns
+        self._clock = clock
+        self._alarms = alarms
+        self._alarm: Alarm | None = None
+        self._planned = 0  # calls that came due: issued or dropped
+        self._origin_ns = 0  # when call 0 was due
+        self._paused_ns = 0
+        self._late = 0
+        self._delays = Histogram()  # planned to started
+        self._spun_ns = 0
+        engine.refill = self.refill
+
+    @property
+    def rps(self) -> float:
+        return self._pacer.rps
+
+    @property
+    def starts(self) -> Starts:
+        return Starts(self._late, self._delays)
+
+    @property
+    def spun_ns(self) -> int:
+        return self._alarm.spun_ns if self._alarm is not None else self._spun_ns
+
+    def begin(self) -> None:
+        self.closed = False
+        self._origin_ns = self._paused_ns = self._now()
+        self._alarm = self._alarms(self._turn, self._clock)
+        self._turn()
+
+    def refill(self) -> None:
+        """An end makes nothing due; it may have been the last."""
+        over = self.closed or (self._finishing and self._next_ns() is None) or self._planned == self._limit
+        if over and not self._engine.in_flight:
+            self._silence()
+            self.on_idle()
+
+    def _next_ns(self) -> int | None:
+        """When the next call is due, in the schedule's time; None for never."""
+        if self._planned == self._limit:
+            return None
+        due_ns = self._pacer.due_ns(self._planned)
+        return None if self._end_ns is not None and due_ns >= self._end_ns else due_ns
+
+    def _turn(self, most: int = _AT_ONCE) -> None:
+        """Send what is due, and wait for what is due next."""
+        if self.closed or self.paused:
+            return
+        now = self._now()
+        elapsed_ns = now - self._origin_ns
+        planned: list[int] = []
+        next_ns = self._next_ns()
+        while next_ns is not None and next_ns <= elapsed_ns and len(planned) < most:
+            planned.append(self._origin_ns + next_ns)
+            self._planned += 1
+            next_ns = self._next_ns()
+        if planned:
+            self._send(planned, now)
+        if next_ns is None:
+            self.refill()
+        elif self._alarm is not None:
+            self._alarm.set(max(0, self._origin_ns + next_ns - self._now()))
+
+    def _send(self, planned: list[int], now_ns: int) -> None:
+        engine = self._engine
+        allowed = planned[: max(0, self.concurrency - engine.in_flight)] if self.concurrency else planned
+        before = engine.issued
+        started_ns = engine.launch(allowed, self._most, now_ns)
+        self.dropped += len(planned) - (engine.issued - before)
+        for due_ns in planned:
+            delay_ns = started_ns - due_ns
+            self._late += delay_ns > _LATE_NS
+            self._delays.record(delay_ns // 1000)
+
+    def pause(self) -> None:
+        self._turn(1 << 62)  # what is due was due before the pause
+        self.paused = True
+        self._paused_ns = self._now()
+        if self._alarm is not None:
+            self._alarm.clear()
+
+    def resume(self) -> None:
+        self.paused = False
+        self._origin_ns += self._now() - self._paused_ns
+        self._turn()
+
+    def scale(self, factor: float) -> str:
+        self._turn(1 << 62)  # at the rate it was due at
+        before = self._pacer.rps
+        self._pacer = self._pacer.scaled(factor, self._planned, self._at_ns())
+        self._turn()
+        return f"rate {before:,g}/s -> {self._pacer.rps:,g}/s"
+
+    def _at_ns(self) -> int:
+        """The schedule's time now."""
+        return 0 if self.closed else (self._paused_ns if self.paused else self._now()) - self._origin_ns
+
+    def finish(self) -> None:
+        self._finishing = True
+        self._turn()
+        self.refill()
+
+    def close(self) -> None:
+        if self._finishing and self._end_ns is not None and not self.closed:
+            self.dropped += self._pacer.count(self._planned, self._end_ns)
+        self.closed = True
+        self._silence()
+        self.refill()
+
+    def _silence(self) -> None:
+        if self._alarm is not None:
+            self._spun_ns = self._alarm.spun_ns
+            self._alarm.close()
+            self._alarm = None

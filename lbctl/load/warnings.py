@@ -1,0 +1,56 @@
+"""What a run has to say about its own figures: sentences for whoever reads them, most serious first."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from typing import Final
+
+from lbctl.stats.report import Starts, Wait, Wire
+
+_SHARE: Final = 0.01  # of the calls' time, from where on a wait is worth a sentence
+_LATE: Final = 0.05  # of the calls of an open loop
+
+_WAITS: Final = {
+    "slot": "{limit} reached: {share} of the time was waiting for a slot; --connections N opens more",
+    "window": "{share} of the time was waiting for the server's flow-control window to send a request",
+    "peer": "{share} of the time was waiting for a server that did not read",
+    "connection": "{share} of the time was waiting for a connection",
+}
+
+
+def on_load(dropped: int, most: int, issued: int, starts: Starts | None) -> Iterator[str]:
+    """The rate was not kept."""
+    if dropped:
+        yield f"{dropped:,} calls were dropped: they were due while {most} were in flight; the rate was not reached"
+    if starts is not None and starts.late > _LATE * issued:
+        yield f"{starts.late / issued:.0%} of the calls were started more than 1 ms late: the times include that"
+
+
+def on_waits(waits: Mapping[str, Wait], stream_limit: int) -> Iterator[str]:
+    """Calls waited for what more connections, or another server, would give them."""
+    limit = f"stream limit {stream_limit}" if stream_limit else "stream limit"
+    for cause, text in _WAITS.items():
+        found = waits.get(cause)
+        if found is not None and found.share >= _SHARE:
+            yield text.format(limit=limit, share=percent(found.share))
+
+
+def on_connections(wire: Wire, most_resets: int, *, many: bool) -> Iterator[str]:
+    """Servers took us for an attacker, or may have."""
+    calm = sum(
+        count for kind, count in wire.goaways.items() if "ENHANCE_YOUR_CALM" in kind and "too_many_pings" not in kind
+    )
+    if calm and most_resets:
+        ended = "1 connection was" if calm == 1 else f"{calm} connections were"
+        yield f"{ended} ended by reset-flood protection: {_cancelled(most_resets)}"
+    elif many:
+        yield f"{_cancelled(most_resets)}, and servers may take that for an attack"
+
+
+def _cancelled(most: int) -> str:
+    return f"{most} calls of one backend were cancelled within 30s; --no-rst leaves them to its own deadline"
+
+
+def percent(share: float) -> str:
+    """A share as people write it: two digits are enough."""
+    return f"{share * 100:.1f} %" if share < 0.1 else f"{share * 100:.0f} %"
