@@ -152,7 +152,12 @@ class Balancer:
 
     def evidence(self) -> Evidence:
         """Return what a verdict on the balance needs to know."""
+        self._revise()
         return self._ledger.evidence(self._policy.expectation, self._everyone())
+
+    def _revise(self) -> None:
+        if self._picker is not None:
+            self._ledger.bound(self._picker.bound())
 
     def _everyone(self) -> list[Peer]:
         return [*self._peers.values(), *self._departed.values()]
@@ -194,6 +199,7 @@ class Balancer:
         built = _Built(self._policy, peers, tuple(peer.weight for peer in peers))
         if built == self._built:
             return
+        self._revise()
         self._ledger.close(self._peers.values())
         if self._picker is not None:
             self._picker.retire()

@@ -21,7 +21,7 @@ from lbctl.balance.policies.base import Expectation
 class Ledger:
     """Closes the books on an epoch when its picker goes; answers for the open one on demand.
 
-    Counts are differences of ``peer.picks``, so that the engine has nothing to do but to count picks.
+    Counts are differences of ``peer.judged``, so that the engine has nothing to do but to count picks.
     """
 
     def __init__(self) -> None:
@@ -44,6 +44,11 @@ class Ledger:
         for peer in epoch.peers:
             self._standings.setdefault(peer, Standing())
 
+    def bound(self, bound: float) -> None:
+        """Revise the open epoch's bound: a balancer that is not ours is known better and better."""
+        if self._epoch is not None:
+            self._epoch = self._epoch._replace(bound=bound)
+
     def close(self, listed: Collection[Peer]) -> None:
         """End the open epoch, if any; ``listed`` are all peers that exist now, in the picker's set or not."""
         epoch = self._epoch
@@ -54,8 +59,8 @@ class Ledger:
             settle(epoch, self._counts(), self._sums, self._standings)
         self._epoch = None
         for peer in {*listed, *(epoch.peers if epoch is not None else ())}:
-            if peer.picks:
-                self._standings.setdefault(peer, Standing()).seen = peer.picks
+            if peer.judged:
+                self._standings.setdefault(peer, Standing()).seen = peer.judged
 
     def expectations(self, peers: Collection[Peer]) -> dict[Peer, float]:
         """Return the picks that each of these peers, and each in the open epoch, should have had by now."""
@@ -90,7 +95,7 @@ class Ledger:
 
     def _since(self, peer: Peer) -> int:
         standing = self._standings.get(peer)
-        return peer.picks if standing is None else peer.picks - standing.seen
+        return peer.judged if standing is None else peer.judged - standing.seen
 
     def _counts(self) -> list[int]:
         return [self._since(peer) for peer in self._epoch.peers] if self._epoch is not None else []

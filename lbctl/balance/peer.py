@@ -32,6 +32,7 @@ class Peer:
     target: Target = field(default_factory=Nowhere)
     picks: int = 0
     finished: int = 0
+    belated: int = 0  # picks that became known after the picker that made them had gone, judged by nobody
     expected: float = 0.0  # picks expected in closed epochs
     credit: float = 0.0  # a policy's own number (smooth WRR: calls owed to this peer)
     ready: bool = False
@@ -44,6 +45,11 @@ class Peer:
     @property
     def in_flight(self) -> int:
         return self.picks - self.finished
+
+    @property
+    def judged(self) -> int:
+        """The picks that a verdict can be made of."""
+        return self.picks - self.belated
 
     @property
     def eligible(self) -> bool:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from lbctl.balance.policies import pick_first, random, round_robin, smooth_wrr, weighted_random
+from lbctl.balance.policies import grpc, pick_first, random, round_robin, smooth_wrr, weighted_random
 from lbctl.balance.policies.base import Policy
 
 POLICIES: dict[str, Policy] = {
@@ -15,3 +15,7 @@ POLICIES: dict[str, Policy] = {
         weighted_random.POLICY,
     )
 }
+
+# Picked by grpcio, so only for the engine of that name.
+GRPC_POLICIES: dict[str, Policy] = {policy.name: policy for policy in grpc.POLICIES}
+ALL_POLICIES: dict[str, Policy] = POLICIES | GRPC_POLICIES

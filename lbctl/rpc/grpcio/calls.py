@@ -56,6 +56,7 @@ class Flight:
     progress: Progress
     task: asyncio.Task[None] | None = None
     over: bool = False
+    cut: bool = False  # we ended it, and grpcio may still have sent it
 
 
 Ended = Callable[[Flight, Ending, int], None]  # once per flight, with the time in ns
@@ -106,6 +107,7 @@ class Flights:
         self._open.discard(flight)
         task = flight.task
         if task is not None and task is not asyncio.current_task():
+            flight.cut = True
             task.cancel()
         self._ended(flight, ending, self._now())
 

@@ -53,6 +53,11 @@ class Channel:
 
     async def _watch(self) -> None:
         state = self._channel.get_state(try_to_connect=True)
+        self._become(_STATES[state])
+        if self.state is Connectivity.TRANSIENT_FAILURE:
+            # What fails before it was tried is a target or a service config that gRPC does not take. Such a channel
+            # never changes, and waiting for it would keep grpcio from shutting down.
+            return
         while True:
             self._become(_STATES[state])
             await self._channel.wait_for_state_change(state)

@@ -1,0 +1,24 @@
+"""gRPC's own balancers, which pick in grpcio: what may be expected of each.
+
+name                        expectation   share of each backend that is ready
+grpc:round_robin            counts        1/n; counts differ by at most one
+grpc:pick_first             single        everything to the one that it connected to
+grpc:weighted_round_robin   feedback      by the load that backends report, 1/n where they report none
+grpc:ring_hash              hash          by the arcs of the ring
+"""
+
+from __future__ import annotations
+
+from typing import Final
+
+from lbctl.balance.policies.base import Expectation, Policy
+from lbctl.balance.policies.delegated import delegating
+
+PREFIX: Final = "grpc:"
+
+POLICIES: Final[tuple[Policy, ...]] = (
+    delegating("grpc:round_robin", "gRPC's own: each backend in turn", Expectation.COUNTS, slack=1.0),
+    delegating("grpc:pick_first", "gRPC's own: the first backend that answers", Expectation.SINGLE, slack=0.0),
+    delegating("grpc:weighted_round_robin", "gRPC's own: by the load that backends report", Expectation.FEEDBACK),
+    delegating("grpc:ring_hash", "gRPC's own: a ring of hashes, every call with a key of its own", Expectation.HASH),
+)

@@ -1,0 +1,193 @@
+"""One channel over a list of backends, with a tap in front of each: made once, used until the list changes.
+
+calls ── channel ──(gRPC's balancer)──┬── tap ── backend a
+         one service config           └── tap ── backend b
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections import Counter
+from collections.abc import Callable, Sequence
+from contextlib import suppress
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Final
+
+from lbctl.clock import Clock
+from lbctl.model import Reply
+from lbctl.rpc.dial import Network
+from lbctl.rpc.grpcio.calls import Flight
+from lbctl.rpc.grpcio.channel import Channel
+from lbctl.rpc.grpcio.outcome import Ending
+from lbctl.rpc.grpcio.policies import LbPolicy
+from lbctl.rpc.grpcio.settings import Arguments, metadata_of
+from lbctl.rpc.grpcio.tap import HEADER, Tap
+from lbctl.rpc.options import ConnectionOptions
+from lbctl.rpc.transport import Connectivity
+from lbctl.wire.request import Request
+from lbctl.wire.state import Call
+
+if TYPE_CHECKING:
+    from lbctl.rpc.grpcio.shared import Member
+
+_MORE_S: Final = 1.0  # than a tap needs to give up on a backend
+
+
+@dataclass(slots=True, eq=False)
+class Passage:
+    """One call on its way: in whose name it was handed over, and where it was seen last."""
+
+    ticket: object
+    flight: Flight
+    member: Member | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Told:
+    """Whom a line tells: of a call seen at a backend, of one that ended, of a backend's state, of having settled."""
+
+    seen: Callable[[Member, Passage], None]
+    ended: Callable[[Passage, Ending, int], None]
+    moved: Callable[[Line, Member], None]
+    settled: Callable[[Line], None]
+
+
+class Line:
+    """A channel and its taps. ``settled`` once every backend gRPC connects to has been reached, or could not be."""
+
+    def __init__(
+        self,
+        members: Sequence[Member],
+        policy: LbPolicy,
+        arguments: Arguments,
+        *,
+        options: ConnectionOptions,
+        network: Network,
+        clock: Clock,
+        told: Told,
+    ) -> None:
+        self.members = tuple(members)
+        self.policy = policy
+        self.handed_over = 0
+        self.settled = False
+        self.counters: Counter[str] = Counter()  # C-core's own account; the taps' is better
+        self._arguments = [*arguments, ("grpc.service_config", policy.service_config())]
+        self._clock = clock
+        self._told = told
+        self._taps = [Tap(member.endpoint, member.secure, options, network, self) for member in members]
+        self._member_of = dict(zip(self._taps, self.members, strict=True))
+        self._channel: Channel | None = None
+        self._passages: dict[int, Passage] = {}  # by number, until gRPC is done with the call
+        self._number_of: dict[Flight, int] = {}
+        self._next = 1
+        self._limit_s = options.connect_timeout_s + _MORE_S
+        self._limit: asyncio.TimerHandle | None = None
+        self._opening = asyncio.get_running_loop().create_task(self._open())
+
+    async def _open(self) -> None:
+        for tap in self._taps:
+            await tap.open()
+        self.policy.turn_on()
+        target = "ipv4:" + ",".join(f"127.0.0.1:{tap.port}" for tap in self._taps)
+        self._limit = asyncio.get_running_loop().call_later(self._limit_s, self._settle)
+        self._channel = Channel(
+            target,
+            self._arguments,
+            None,
+            clock=self._clock,
+            counters=self.counters,
+            ended=self._ended,
+            moved=self._look,
+        )
+        self._look()
+
+    def __len__(self) -> int:
+        """Calls in flight."""
+        return len(self._channel.flights) if self._channel is not None else 0
+
+    @property
+    def taps(self) -> Sequence[Tap]:
+        return self._taps
+
+    def tap_of(self, member: Member) -> Tap | None:
+        """The tap in front of this backend."""
+        return next((tap for tap, one in self._member_of.items() if one is member), None)
+
+    def member_of(self, tap: Tap) -> Member:
+        """The backend behind a tap."""
+        return self._member_of[tap]
+
+    def begin(self, call: Call, request: Request, ticket: object) -> None:
+        """Hand a call over in the ticket's name."""
+        assert self._channel is not None
+        number = self._next
+        self._next += 1
+        self.handed_over += 1
+        metadata = (*metadata_of(request), (HEADER, str(number)))
+        flight = self._channel.flights.begin(call, request, metadata)
+        passage = self._passages[number] = Passage(ticket, flight)
+        assert flight.task is not None
+        flight.task.add_done_callback(lambda _: self._forget(number, passage))
+        self._number_of[flight] = number
+
+    def _forget(self, number: int, passage: Passage) -> None:
+        """A call is over for grpcio too; one that we cut off may still pass a tap."""
+        if passage.member is not None or not passage.flight.cut:
+            self._passages.pop(number, None)
+
+    # What taps and the channel tell.
+
+    def saw(self, tap: Tap, number: int) -> None:
+        passage = self._passages.get(number)
+        if passage is not None:
+            self._told.seen(self._member_of[tap], passage)
+            if passage.flight.cut:
+                del self._passages[number]
+
+    def moved(self, tap: Tap) -> None:
+        self._told.moved(self, self._member_of[tap])
+        self._look()
+
+    def _ended(self, flight: Flight, ending: Ending, now_ns: int) -> None:
+        self._told.ended(self._passages[self._number_of.pop(flight)], ending, now_ns)
+
+    def _look(self, _: object = None) -> None:
+        """See whether everything has been tried."""
+        channel = self._channel
+        if self.settled or channel is None:
+            return
+        states = {tap.state for tap in self._taps}
+        waiting = {Connectivity.IDLE, Connectivity.CONNECTING} if self.policy.eager else {Connectivity.CONNECTING}
+        reached = channel.state in (Connectivity.READY, Connectivity.TRANSIENT_FAILURE)
+        if self.policy.lazy_pick or (reached and not states & waiting):
+            self._settle()
+
+    def _settle(self) -> None:
+        if self._limit is not None:
+            self._limit.cancel()
+        if not self.settled:
+            self.settled = True
+            self._told.settled(self)
+
+    def expire(self, now_ns: int) -> None:
+        """End every call whose deadline has passed."""
+        if self._channel is not None:
+            self._channel.flights.expire(now_ns)
+
+    def end_all(self, reply: Reply) -> None:
+        """End every call with this reply."""
+        if self._channel is not None:
+            self._channel.flights.end_all(reply)
+
+    async def aclose(self) -> None:
+        """Close the channel, then its taps."""
+        self.settled = True
+        if self._limit is not None:
+            self._limit.cancel()
+        self._opening.cancel()
+        with suppress(asyncio.CancelledError):
+            await self._opening
+        if self._channel is not None:
+            await self._channel.aclose()
+        for tap in self._taps:
+            await tap.aclose()
