@@ -14,6 +14,7 @@ from lbctl.cli import hammer as _hammer
 from lbctl.cli import ls as _ls
 from lbctl.cli import watch as _watch
 from lbctl.cli.failures import guarded
+from lbctl.cli.flags import GroupedCommand
 from lbctl.cli.help import Listed, first_contact, root_help
 from lbctl.cli.options import root_options
 
@@ -50,7 +51,7 @@ def build() -> typer.Typer:
     )
     app.callback(invoke_without_command=True, add_help_option=False)(_root)
     for listed in LISTED:
-        app.command(listed.name, help=listed.help, **listed.options)(listed.function)
+        app.command(listed.name, cls=GroupedCommand, help=listed.help, **listed.options)(listed.function)
     app.command("version")(_version)
     app.command("help")(_help)
     return app

@@ -12,9 +12,11 @@ from pathlib import Path
 from types import TracebackType
 from typing import TYPE_CHECKING, Self
 
+from lbctl.cli.redaction import without_secrets
 from lbctl.errors import CannotCall, ExitCode, LbctlError, UsageError
 
 if TYPE_CHECKING:
+    from lbctl.cli.hammer_options import ResultFlags
     from lbctl.cli.settings import Settings
     from lbctl.commands.hammer import Finished
     from lbctl.stats.report import Report
@@ -34,10 +36,11 @@ class Sink:
     the run.
     """
 
-    def __init__(self, settings: Settings, caps: Caps, save: str | None, service: str) -> None:
+    def __init__(self, settings: Settings, caps: Caps, flags: ResultFlags, service: str) -> None:
         self._settings = settings
         self._caps = caps
-        self._save = _path(save, service) if save is not None else None
+        self._strict = flags.strict
+        self._save = _path(flags.save, service) if flags.save is not None else None
         self._made = False  # the file of --save is ours and empty
 
     def __enter__(self) -> Self:
@@ -66,7 +69,8 @@ class Sink:
     def finish(self, finished: Finished) -> int:
         """Write the result and return the exit status; after SIGHUP only the file is written.
 
-        Raises NotSaved, and CannotCall for a run that was given up; the result is printed before.
+        Raises NotSaved, CannotCall for a run that was given up, and CheckFailed for one that did not do what was asked
+        of it; the result is printed before.
         """
         report, number = finished.report, finished.signal
         hung_up = number is not None and number == getattr(signal, "SIGHUP", None)
@@ -83,7 +87,21 @@ class Sink:
                 "the run was given up: no backend was ready any more",
                 f"see what is left of it: lbctl ls {report.service} --check",
             )
+        if report is not None and not hung_up:
+            self._judge(report, number)
         return ExitCode.OK if number is None else 128 + number
+
+    def _judge(self, report: Report, number: int | None) -> None:
+        """Raise CheckFailed for a run that is not good enough; one that a signal ended keeps the signal's status."""
+        from lbctl.cli.hammer_verdict import verdict
+
+        failure = verdict(report, strict=self._strict)
+        if failure is None:
+            return
+        if number is None:
+            raise failure
+        for line in str(failure).split("\n"):
+            self.note(f"warning: {line}")
 
     def _saved(self, report: Report) -> OSError | None:
         """Write the file of ``--save``, if there is one; returns what went wrong."""
@@ -108,7 +126,7 @@ class Sink:
         from lbctl.view.summary import summary
 
         by = {signal.SIGTERM: "SIGTERM"}.get(number, "Ctrl-C") if number is not None else "q"  # type: ignore[call-overload]
-        command = shlex.join(["lbctl", *sys.argv[1:]])
+        command = shlex.join(["lbctl", *without_secrets(sys.argv[1:])])
         return summary(
             report, command, stopped_by=by, style=self._caps.out_style, glyphs=self._caps.out_glyphs
         ).rstrip()

@@ -2,21 +2,27 @@
 
 from __future__ import annotations
 
-import sys
-from collections.abc import Sequence
-from pathlib import Path
+from collections.abc import Mapping, Sequence
 from random import SystemRandom
 from typing import Final
 
+from lbctl.cli.connection_options import DEFAULT_ENGINE, ConnectionFlags
+from lbctl.cli.hammer_options import DEFAULT_POLICY, LoadFlags, parse_policy
+from lbctl.cli.metadata import headers
+from lbctl.cli.request_files import read_binary, read_data
+from lbctl.cli.request_options import RequestFlags, StreamFlags
+from lbctl.cli.settings import Settings
+from lbctl.commands.calling import Payload, Streaming
 from lbctl.commands.hammer import Hammer
 from lbctl.errors import UsageError
-from lbctl.load.plan import Plan
+from lbctl.load.plan import MAX_OUTSTANDING, Plan
 from lbctl.model import Endpoint, Instance
+from lbctl.rpc.options import ConnectionOptions
+from lbctl.wire.limits import MAX_MESSAGE, OWN_STREAM_LIMIT, Limits
 
 DEFAULT_REQUESTS: Final = 1000
 DEFAULT_CONCURRENCY: Final = 50
 DEFAULT_TIMEOUT_S: Final = 20.0
-DEFAULT_CONNECT_TIMEOUT_S: Final = 10.0
 DEFAULT_GRACE_S: Final = 5.0
 _SEEDS: Final = 1 << 31
 
@@ -34,85 +40,121 @@ def split_target(service: str | None, method: str | None, *, direct: bool) -> tu
     return service, method
 
 
-def read_data(spec: str | None) -> tuple[str | None, str]:
-    """The JSON text of ``-d`` and what to call it in errors: as given, from ``@FILE``, or from standard input."""
-    if spec is None or not spec.startswith("@"):
-        return spec, "request"
-    name = "standard input" if spec in ("@", "@-") else spec[1:]
-    try:
-        # Bytes: how Python decodes its own streams depends on the locale, and JSON is UTF-8.
-        raw = Path(name).read_bytes() if name == spec[1:] else _standard_input()
-        return raw.decode("utf-8-sig"), name
-    except OSError as error:
-        raise UsageError(f"-d: cannot read {name}: {(error.strerror or str(error)).lower()}") from None
-    except UnicodeDecodeError as error:
-        raise UsageError(f"-d: {name} is not UTF-8 text (byte {error.start})") from None
-
-
-def _standard_input() -> bytes:
-    if sys.stdin is None:
-        raise UsageError("-d: standard input is closed", "give the message itself, or @FILE")
-    return sys.stdin.buffer.read()
-
-
-def read_binary(path: Path | None, *, with_data: bool) -> bytes | None:
-    """The bytes of ``--binary-file``, which may be none at all."""
-    if path is None:
-        return None
-    if with_data:
-        raise UsageError("-d and --binary-file are two requests", "give one of them")
-    try:
-        return path.read_bytes()
-    except OSError as error:
-        raise UsageError(f"--binary-file: cannot read {path}: {(error.strerror or str(error)).lower()}") from None
-
-
 def build(
-    *,
     service: str,
     method: str | None,
-    policy: str,
-    requests: int | None,
-    duration_s: float | None,
-    concurrency: int | None,
-    timeout_s: float | None,
-    seed: int | None,
-    data: str | None,
-    source: str,
-    raw: bytes | None,
-    backends: Weighted | None,
-    prefix: str | None,
-    layout: str | None,
-    authority: str | None,
-    connect_timeout_s: float | None,
-    grace_s: float | None,
+    load: LoadFlags,
+    request: RequestFlags,
+    stream: StreamFlags,
+    connection: ConnectionFlags,
+    settings: Settings,
+    environ: Mapping[str, str],
 ) -> Hammer:
-    """The request with every default in its place. ``-z`` alone means no limit on the number of calls."""
-    if requests is None and duration_s is None:
-        requests = DEFAULT_REQUESTS
-    concurrency = DEFAULT_CONCURRENCY if concurrency is None else concurrency
-    plan = Plan(
-        # More in flight than there are calls would only be a number.
-        concurrency=concurrency if requests is None else min(concurrency, requests),
-        requests=requests,
-        duration_s=duration_s,
-        timeout_s=DEFAULT_TIMEOUT_S if timeout_s is None else timeout_s,
-    )
+    """The whole request, every default in its place. Raises UsageError for options that contradict each other."""
+    plan = _plan(load, request)
+    engine = connection.engine or DEFAULT_ENGINE
     return Hammer(
         service=service,
         method=method,
-        policy=policy,
+        policy=_policy(load.policy, settings, engine),
         plan=plan,
-        seed=SystemRandom().randrange(_SEEDS) if seed is None else seed,
-        data=data,
+        seed=SystemRandom().randrange(_SEEDS) if load.seed is None else load.seed,
+        payload=_payload(request, _streaming(stream, plan.timeout_s), environ),
+        reach=settings.reach,
+        connection=_connection(connection, settings.reach.connect_timeout_s),
+        engine=engine,
+        retry=not connection.no_retry,
+        backends=_instances(service, connection.backends or ()),
+        prefix=settings.prefix,
+        layout=settings.format,
+        grace_s=DEFAULT_GRACE_S if load.grace is None else load.grace,
+    )
+
+
+def _plan(load: LoadFlags, request: RequestFlags) -> Plan:
+    """How much load. ``-z`` alone means no limit on the number of calls."""
+    requests = DEFAULT_REQUESTS if load.requests is None and load.duration is None else load.requests
+    rps = load.rps or None
+    if rps is None:
+        if load.max_outstanding is not None:
+            raise UsageError("--max-outstanding is for an open loop", "give a rate too: -r 500")
+        concurrency = DEFAULT_CONCURRENCY if load.concurrency is None else load.concurrency
+        # More in flight than there are calls would only be a number.
+        concurrency = concurrency if requests is None else min(concurrency, requests)
+    else:
+        concurrency = load.concurrency or 0
+    return Plan(
+        concurrency=concurrency,
+        requests=requests,
+        duration_s=load.duration,
+        timeout_s=DEFAULT_TIMEOUT_S if request.timeout is None else request.timeout,
+        rps=rps,
+        max_outstanding=load.max_outstanding or MAX_OUTSTANDING,
+    )
+
+
+def _policy(given: str | None, settings: Settings, engine: str) -> str:
+    """The policy, also from the settings; gRPC's own balancers need gRPC's own engine."""
+    name = given or settings.policy or DEFAULT_POLICY
+    if given is None and settings.policy is not None:
+        try:
+            parse_policy(name)
+        except ValueError as error:
+            raise UsageError(f"{settings.origins.get('policy', 'policy')}: {error}") from None
+    if name.startswith("grpc:") and engine != "grpcio":
+        raise UsageError(f"--policy {name} is a balancer of the gRPC library", "add --engine grpcio")
+    return name
+
+
+def _payload(request: RequestFlags, streaming: Streaming, environ: Mapping[str, str]) -> Payload:
+    raw = read_binary(request.binary_file, with_data=request.data is not None)
+    text, source = read_data(request.data)
+    pairs = (*(request.metadata or ()), *(request.header or ()))
+    return Payload(
+        data=text,
         source=source,
         raw=raw,
-        backends=_instances(service, backends or ()),
-        prefix=prefix,
-        layout=layout,
-        authority=authority,
-        connect_timeout_s=DEFAULT_CONNECT_TIMEOUT_S if connect_timeout_s is None else connect_timeout_s,
-        grace_s=DEFAULT_GRACE_S if grace_s is None else grace_s,
+        metadata=headers(pairs, environ if request.expand_headers else None),
+        sensitive=frozenset(name.encode() for name in request.sensitive or ()),
+        gzip=request.compress is not None,
+        streaming=streaming,
+        check=request.check,
+    )
+
+
+def _streaming(flags: StreamFlags, timeout_s: float) -> Streaming:
+    """What was said of streams; a stream that must outlive its deadline is refused."""
+    if flags.stream_messages == 0 and flags.stream_duration is None:
+        raise UsageError("--stream-messages 0 sends messages until --stream-duration, which is missing")
+    lasts, flag = flags.stream_duration or 0.0, "--stream-duration"
+    if flags.stream_duration is None and flags.stream_messages is not None:
+        lasts, flag = (flags.stream_messages - 1) * (flags.stream_interval or 0.0), "--stream-messages"
+    if 0 < timeout_s <= lasts:
+        raise UsageError(
+            f"{flag}: a stream that lasts {lasts:g}s does not end before its deadline, -t {timeout_s:g}s",
+            "give -t 0 for no deadline, or a longer one",
+        )
+    return Streaming(
+        flag=flags.any_given or "",
+        kind=flags.stream,
+        messages=flags.stream_messages,
+        interval_s=flags.stream_interval or 0.0,
+        limit=flags.stream_limit or 0,
+        duration_s=flags.stream_duration or 0.0,
+    )
+
+
+def _connection(flags: ConnectionFlags, connect_timeout_s: float) -> ConnectionOptions:
+    return ConnectionOptions(
+        connections=flags.connections or 1,
+        connect_timeout_s=connect_timeout_s,
+        keepalive_s=flags.keepalive or 0.0,
+        limits=Limits(
+            max_streams=flags.max_streams or OWN_STREAM_LIMIT,
+            max_requests=flags.max_requests_per_conn or 0,
+            max_message=flags.max_msg_size or MAX_MESSAGE,
+            reset_late=not flags.no_rst,
+        ),
     )
 
 

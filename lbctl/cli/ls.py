@@ -41,7 +41,7 @@ def _sort(text: str) -> str:
     return text
 
 
-@with_settings(outputs=FORMATS, layouts=True, headers=True)
+@with_settings(outputs=FORMATS, layouts=True, headers=True, backends=True)
 def ls(
     service: Annotated[str | None, typer.Argument(metavar="SERVICE", show_default=False)] = None,
     label: Annotated[
@@ -79,13 +79,17 @@ def ls(
     from lbctl.cli.registry import etcd_config
     from lbctl.cli.screens import caps_of
     from lbctl.commands.ls import Ls
+    from lbctl.commands.reach import Reaching, ready_for
 
     _refuse_contradictions(service, sort, watch=watch, output=settings.output)
     caps = caps_of(settings)
     wanted = next((each for each in (check, settings.check) if each is not None), None)
     if wanted is None:
         wanted = service is not None and sys.stdout.isatty()
-    request = Ls(service, settings.prefix, settings.format, tuple(label or ()), wanted, settings.check_timeout_s)
+    access_for = Reaching(settings.reach, ready_for(settings.reach)).access if wanted else None
+    request = Ls(
+        service, settings.prefix, settings.format, tuple(label or ()), wanted, settings.check_timeout_s, access_for
+    )
     return _list(etcd_config(settings), request, _Printer(settings, caps, sort or ""), watch=watch)
 
 

@@ -13,7 +13,9 @@ from typing import Annotated, Any, TypeAlias, get_type_hints
 import typer
 
 from lbctl.cli.config import config_paths, read_config
+from lbctl.cli.connection_options import BackendOptions
 from lbctl.cli.failures import append, internal_errors
+from lbctl.cli.flags import expanded, gathered, option, switch
 from lbctl.cli.layouts import LAYOUTS
 from lbctl.cli.settings import Settings, resolve
 from lbctl.errors import UsageError
@@ -22,20 +24,12 @@ _ETCD = "etcd"
 _SHOW = "Output"
 
 
-def _option(*flags: str, text: str, metavar: str, panel: str, hidden: bool = False) -> object:
-    return typer.Option(*flags, help=text, metavar=metavar, rich_help_panel=panel, hidden=hidden, show_default=False)
-
-
-def _switch(*flags: str, text: str, panel: str = _SHOW) -> object:
-    return typer.Option(*flags, help=text, rich_help_panel=panel, show_default=False)
-
-
 class _Etcd:
     """Options of commands that read the registry."""
 
     endpoints: Annotated[
         str | None,
-        _option(
+        option(
             "--endpoints",
             text="etcd endpoints, comma-separated (default 127.0.0.1:2379; env LBCTL_ENDPOINTS, ETCDCTL_ENDPOINTS)",
             metavar="LIST",
@@ -44,13 +38,13 @@ class _Etcd:
     ]
     user: Annotated[
         str | None,
-        _option(
+        option(
             "--user", text="etcd user, or user:password; asks for the password if alone", metavar="NAME", panel=_ETCD
         ),
     ]
     password_file: Annotated[
         str | None,
-        _option(
+        option(
             "--password-file",
             text="read the etcd password from this file (- is standard input)",
             metavar="FILE",
@@ -58,31 +52,31 @@ class _Etcd:
         ),
     ]
     password: Annotated[
-        str | None, _option("--password", text="etcd password", metavar="TEXT", panel=_ETCD, hidden=True)
+        str | None, option("--password", text="etcd password", metavar="TEXT", panel=_ETCD, hidden=True)
     ]
     cacert: Annotated[
         str | None,
-        _option("--cacert", text="CA certificates for etcd; switches TLS on", metavar="FILE", panel=_ETCD),
+        option("--cacert", text="CA certificates for etcd; switches TLS on", metavar="FILE", panel=_ETCD),
     ]
-    cert: Annotated[str | None, _option("--cert", text="client certificate for etcd", metavar="FILE", panel=_ETCD)]
-    key: Annotated[str | None, _option("--key", text="private key of --cert", metavar="FILE", panel=_ETCD)]
+    cert: Annotated[str | None, option("--cert", text="client certificate for etcd", metavar="FILE", panel=_ETCD)]
+    key: Annotated[str | None, option("--key", text="private key of --cert", metavar="FILE", panel=_ETCD)]
     dial_timeout: Annotated[
         str | None,
-        _option("--dial-timeout", text="how long to wait for etcd to answer (default 2s)", metavar="TIME", panel=_ETCD),
+        option("--dial-timeout", text="how long to wait for etcd to answer (default 2s)", metavar="TIME", panel=_ETCD),
     ]
     command_timeout: Annotated[
         str | None,
-        _option("--command-timeout", text="limit of one etcd request (default 5s)", metavar="TIME", panel=_ETCD),
+        option("--command-timeout", text="limit of one etcd request (default 5s)", metavar="TIME", panel=_ETCD),
     ]
     prefix: Annotated[
         str | None,
-        _option("--prefix", text="look only at keys that start with this (default: all)", metavar="KEY", panel=_ETCD),
+        option("--prefix", text="look only at keys that start with this (default: all)", metavar="KEY", panel=_ETCD),
     ]
 
 
 def _formats(outputs: Sequence[str]) -> object:
     text = f"output format: {', '.join(outputs)} (default {outputs[0]})" if outputs else "output format"
-    return Annotated[str | None, _option("-o", "--output", text=text, metavar="FORMAT", panel=_SHOW)]
+    return Annotated[str | None, option("-o", "--output", text=text, metavar="FORMAT", panel=_SHOW)]
 
 
 class _Layouts:
@@ -90,7 +84,7 @@ class _Layouts:
 
     format: Annotated[
         str | None,
-        _option(
+        option(
             "--format",
             text=f"layout of the keys: {', '.join(LAYOUTS)} (default auto; env LBCTL_FORMAT)",
             metavar="NAME",
@@ -102,7 +96,9 @@ class _Layouts:
 class _Headers:
     """Options of commands that print tables or csv."""
 
-    no_headers: Annotated[bool | None, _switch("--no-headers", text="leave the header row of tables and csv out")]
+    no_headers: Annotated[
+        bool | None, switch("--no-headers", text="leave the header row of tables and csv out", panel=_SHOW)
+    ]
 
 
 class _Common:
@@ -110,7 +106,7 @@ class _Common:
 
     config: Annotated[
         str | None,
-        _option(
+        option(
             "--config",
             text="settings file (default ./lbctl.yaml and the user's lbctl/config.yaml; env LBCTL_CONFIG)",
             metavar="FILE",
@@ -118,11 +114,15 @@ class _Common:
         ),
     ]
     color: Annotated[
-        str | None, _option("--color", text="auto, always or never (env NO_COLOR)", metavar="WHEN", panel=_SHOW)
+        str | None, option("--color", text="auto, always or never (env NO_COLOR)", metavar="WHEN", panel=_SHOW)
     ]
-    no_color: Annotated[bool | None, _switch("--no-color", text="same as --color never")]
-    ascii: Annotated[bool | None, _switch("--ascii", text="draw with ASCII characters only (env LBCTL_ASCII)")]
-    quiet: Annotated[bool | None, _switch("-q", "--quiet", text="no notes, warnings or hints on standard error")]
+    no_color: Annotated[bool | None, switch("--no-color", text="same as --color never", panel=_SHOW)]
+    ascii: Annotated[
+        bool | None, switch("--ascii", text="draw with ASCII characters only (env LBCTL_ASCII)", panel=_SHOW)
+    ]
+    quiet: Annotated[
+        bool | None, switch("-q", "--quiet", text="no notes, warnings or hints on standard error", panel=_SHOW)
+    ]
     verbose: Annotated[
         int,
         typer.Option(
@@ -136,7 +136,7 @@ class _Common:
     ]
     log_file: Annotated[
         str | None,
-        _option("--log-file", text="append tracebacks and what -v says to this file", metavar="FILE", panel=_SHOW),
+        option("--log-file", text="append tracebacks and what -v says to this file", metavar="FILE", panel=_SHOW),
     ]
 
 
@@ -144,9 +144,11 @@ _CONTEXT = inspect.Parameter("_context", inspect.Parameter.KEYWORD_ONLY, annotat
 
 
 def _parameters(
-    *, registry: bool, layouts: bool, outputs: Sequence[str] | None, headers: bool
+    *, registry: bool, layouts: bool, outputs: Sequence[str] | None, headers: bool, backends: bool = False
 ) -> list[inspect.Parameter]:
     hints: dict[str, Any] = {}
+    if backends:
+        hints |= get_type_hints(BackendOptions, include_extras=True)
     if registry:
         hints |= get_type_hints(_Etcd, include_extras=True)
     if layouts:
@@ -186,16 +188,26 @@ def root_options(function: Callable[..., None]) -> Callable[..., None]:
 
 
 def with_settings(
-    *, registry: bool = True, layouts: bool = False, outputs: Sequence[str] = (), headers: bool = False
+    *,
+    registry: bool = True,
+    layouts: bool = False,
+    outputs: Sequence[str] = (),
+    headers: bool = False,
+    backends: bool = False,
 ) -> Callable[[Command], Command]:
     """Merge the global options into a command's signature; the command gets them resolved, as ``settings``.
 
-    A command takes only the groups that mean something to it (``outputs``: the formats it prints, the default first);
-    a global option it does not take is refused, not ignored, when it stands before the command.
+    A command takes only the groups that mean something to it (``outputs``: the formats it prints, the default first;
+    ``backends``: how they are connected); a global option it does not take is refused, not ignored, when it stands
+    before the command. A parameter of its own may be a group of options (see ``flags``).
     """
-    shared = _parameters(registry=registry, layouts=layouts, outputs=outputs or None, headers=headers)
+    shared = _parameters(
+        registry=registry, layouts=layouts, outputs=outputs or None, headers=headers, backends=backends
+    )
 
     def decorate(function: Command) -> Command:
+        own = [p for p in _own_parameters(function) if p.name != "settings"]
+
         @functools.wraps(function)
         def command(**given: Any) -> int | None:  # noqa: ANN401 - whatever the wrapped function takes
             context: typer.Context = given.pop("_context")
@@ -204,10 +216,9 @@ def with_settings(
             settings = _resolved(_merged(context.find_root().obj or {}, here, name))
             settings = settings.with_output(name, outputs)
             with internal_errors(settings.log_file):
-                return function(**given, settings=settings)
+                return function(**gathered(own, given), settings=settings)
 
-        own = [p for p in _own_parameters(function) if p.name != "settings"]
-        return _dressed(command, [*own, *shared, _CONTEXT])
+        return _dressed(command, [*expanded(own), *shared, _CONTEXT])
 
     return decorate
 
@@ -219,14 +230,19 @@ def _own_parameters(function: Callable[..., Any]) -> list[inspect.Parameter]:
 def _merged(before: Mapping[str, Any], here: Mapping[str, Any], command: str) -> dict[str, Any]:
     """Merge both places: flags after the subcommand win over flags before it."""
     for name, value in before.items():
-        if value not in (None, 0) and name not in here:
+        if _is_given(value) and name not in here:
             raise UsageError(
                 f"lbctl {command} has no option --{name.replace('_', '-')}", f"see: lbctl {command} --help"
             )
-    merged = {name: before.get(name) if here[name] in (None, 0) else here[name] for name in here}
+    merged = {name: here[name] if _is_given(here[name]) else before.get(name) for name in here}
     if merged.pop("no_color"):
         merged["color"] = "never"
     return merged
+
+
+def _is_given(value: object) -> bool:
+    """A switch may be given as False; a count that was not given is 0."""
+    return isinstance(value, bool) or value not in (None, 0)
 
 
 def _resolved(flags: dict[str, Any]) -> Settings:
@@ -249,6 +265,13 @@ def _tell(settings: Settings, lines: Sequence[str]) -> None:
         print(*lines, sep="\n", file=sys.stderr)  # noqa: T201
     else:
         append(settings.log_file, "".join(f"{line}\n" for line in lines))
+
+
+def detail(settings: Settings) -> Callable[[str], None]:
+    """What -v adds goes here, one line at a time; without -v nowhere."""
+    if not settings.verbose:
+        return lambda line: None
+    return lambda line: _tell(settings, [line])
 
 
 def _dressed(function: Callable[..., Any], parameters: list[inspect.Parameter]) -> Callable[..., Any]:

@@ -8,8 +8,11 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
+from lbctl.cli.addresses import names_https, parse_authority, parse_endpoints, parse_server_name
+from lbctl.cli.connection_options import reach_of
 from lbctl.cli.layouts import LAYOUTS
-from lbctl.cli.values import names_https, parse_endpoints, parse_positive_duration
+from lbctl.cli.values import parse_positive_duration
+from lbctl.commands.reach import Reach
 from lbctl.errors import UsageError
 from lbctl.model import Endpoint
 
@@ -48,6 +51,7 @@ class Setting:
     default: Any = None
     env: tuple[str, ...] = ()
     file: str = ""  # dotted key in the configuration file
+    off: str = ""  # the flag that says no, where there is one
 
     @property
     def flag(self) -> str:
@@ -56,6 +60,10 @@ class Setting:
 
 def _etcd(name: str, parse: Callable[[str], Any], default: object = None) -> Setting:
     return Setting(name, parse, default, (f"LBCTL_{name.upper()}", f"ETCDCTL_{name.upper()}"), f"etcd.{name}")
+
+
+def _backend(name: str, parse: Callable[[str], Any], file: str, default: object = None, off: str = "") -> Setting:
+    return Setting(name, parse, default, (f"LBCTL_{name.upper()}",), file, off)
 
 
 SETTINGS = (
@@ -81,6 +89,14 @@ SETTINGS = (
     Setting("check", _truth, None, (), "check.enabled"),
     Setting("check_interval", parse_positive_duration, 1.0, (), "check.interval"),
     Setting("check_timeout", parse_positive_duration, 1.0, (), "check.timeout"),
+    _backend("tls", _truth, "tls.enabled", off="--plaintext"),
+    _backend("tls_ca", _text, "tls.ca"),
+    _backend("tls_cert", _text, "tls.cert"),
+    _backend("tls_key", _text, "tls.key"),
+    _backend("tls_server_name", parse_server_name, "tls.server_name"),
+    _backend("tls_skip_verify", _truth, "tls.skip_verify", default=False),
+    _backend("authority", parse_authority, "authority"),
+    _backend("connect_timeout", parse_positive_duration, "connect_timeout", default=10.0),
 )
 
 
@@ -109,6 +125,7 @@ class Settings:
     check: bool | None
     check_interval_s: float
     check_timeout_s: float
+    reach: Reach = field(default_factory=Reach)
     origins: Mapping[str, str] = field(default_factory=dict)
     secret: str | None = field(default=None, repr=False)
     password_file: str | None = None
@@ -175,7 +192,7 @@ def resolve(flags: Mapping[str, Any], environ: Mapping[str, str], file: Found) -
 def _look_up(setting: Setting, flags: Mapping[str, Any], environ: Mapping[str, str], file: Found) -> tuple[Any, str]:
     given = flags.get(setting.name)
     if given is not None and not isinstance(given, str):
-        return given, setting.flag
+        return given, setting.off if given is False and setting.off else setting.flag
     for text, origin in _sources(setting, given, environ, file):
         try:
             return setting.parse(text), origin
@@ -213,6 +230,7 @@ def _settled(values: dict[str, Any], origins: Mapping[str, str]) -> Settings:
         command_timeout_s=values.pop("command_timeout"),
         check_interval_s=values.pop("check_interval"),
         check_timeout_s=values.pop("check_timeout"),
+        reach=reach_of(values, origins),
         origins=origins,
         **values,
     )

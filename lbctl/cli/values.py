@@ -1,4 +1,4 @@
-"""Values as people type them: durations, counts, percentages, addresses. Every refusal says what was wrong."""
+"""Values as people type them: durations, counts, sizes, rates, percentages. Every refusal says what was wrong."""
 
 from __future__ import annotations
 
@@ -10,8 +10,6 @@ from typing import TypeVar
 
 import typer
 
-from lbctl.model import Endpoint
-
 T = TypeVar("T")
 
 _UNITS = {"ns": 1e-9, "us": 1e-6, "µs": 1e-6, "μs": 1e-6, "ms": 1e-3, "s": 1.0, "m": 60.0, "h": 3600.0}
@@ -20,6 +18,14 @@ _NUMBER = r"\d+(?:\.\d+)?|\.\d+"
 _PART = re.compile(rf"({_NUMBER})([^\d.\s]*)")
 _LONGEST_S = 366 * 24 * 3600.0
 _LARGEST_COUNT = 10**12
+_SIZES = {"": 1, "b": 1} | {
+    unit + tail: step**power
+    for power, unit in enumerate("kmg", 1)
+    for tail, step in (("", 1024), ("ib", 1024), ("b", 1000))
+}
+_LARGEST_SIZE = 2 << 30
+_PERIODS = {"s": 1, "m": 60, "h": 3600}
+_LARGEST_RATE = 10_000_000
 
 
 def option_parser(parse: Callable[[str], T]) -> Callable[[str], T]:
@@ -100,6 +106,38 @@ def parse_count(text: str) -> int:
     return int(value)
 
 
+def parse_count_or_none(text: str) -> int:
+    """As :func:`parse_count`, or 0."""
+    return 0 if text.strip() == "0" else parse_count(text)
+
+
+def parse_size(text: str) -> int:
+    """Octets of ``4MiB``, ``64k``, ``1048576``: steps of 1024, or of 1000 where the unit is kB, MB or GB."""
+    match = re.fullmatch(rf"({_NUMBER})\s*([a-zA-Z]*)", text.strip())
+    if match is None:
+        raise ValueError(f"{text!r} is not a size (for example 4MiB, 512KiB, 1048576)")
+    factor = _SIZES.get(match[2].lower())
+    if factor is None:
+        raise ValueError(f"{text!r}: unknown unit {match[2]!r} (use KiB, MiB or GiB)")
+    value = Fraction(match[1]) * factor
+    if value.denominator != 1 or value < 1:
+        raise ValueError(f"{text!r} is not a whole number of bytes, 1 or more")
+    if value > _LARGEST_SIZE:
+        raise ValueError(f"{text!r}: must be 2GiB or less")
+    return int(value)
+
+
+def parse_rate(text: str) -> float:
+    """Calls a second of ``500``, ``10k``, ``500/s``, ``30/m``, ``1/h``; ``0`` is none."""
+    match = re.fullmatch(rf"({_NUMBER})([kKmM]?)(?:/(s|m|h))?", text.strip())
+    if match is None:
+        raise ValueError(f"{text!r} is not a rate (for example 500, 10k, 500/s, 30/m)")
+    rate = Fraction(match[1]) * _MULTIPLES[match[2].lower()] / _PERIODS[match[3] or "s"]
+    if rate > _LARGEST_RATE:
+        raise ValueError(f"{text!r}: must be {_LARGEST_RATE // 1_000_000}m a second or less")
+    return float(rate)
+
+
 def parse_percent(text: str) -> float:
     """Read a share 0..1 from ``2%`` or ``0.5%``; ``0`` needs no sign."""
     given = text.strip()
@@ -116,103 +154,9 @@ def parse_percent(text: str) -> float:
     return share
 
 
-def parse_endpoint(text: str, default_port: int | None = None) -> Endpoint:
-    """``host:port`` or ``[v6]:port``; the port may be left out where a default is given."""
-    given = text.strip()
-    host, port = _split_host(text, given)
-    if not host:
-        raise ValueError(f"{text!r} has no host (write host:port)")
-    if re.search(r"[\s/@\[\]]", host):
-        raise ValueError(f"{text!r} is not host:port")
-    if port is None:
-        if default_port is None:
-            raise ValueError(f"{text!r} has no port (write host:port)")
-        return Endpoint(host, default_port)
-    return Endpoint(host, _port(text, port))
-
-
-def _split_host(text: str, given: str) -> tuple[str, str | None]:
-    """Host without brackets, and the port's text where there is one."""
-    if given.startswith("["):
-        match = re.fullmatch(r"\[([0-9A-Fa-f:.%\w]+)\](?::(.*))?", given)
-        if match is None:
-            raise ValueError(f"{text!r} is not [IPv6]:port")
-        return match[1], match[2]
-    if given.count(":") > 1:
-        raise ValueError(f"{text!r}: an IPv6 address needs brackets{_bracketed(given)}")
-    head, colon, tail = given.partition(":")
-    return head, tail if colon else None
-
-
-def _bracketed(given: str) -> str:
-    """Spell what may have been meant by an IPv6 address without brackets, with or without a port."""
-    from ipaddress import AddressValueError, IPv6Address
-
-    host, _, port = given.rpartition(":")
-    meant = []
-    for address, spelled in ((host, f"[{host}]:{port}"), (given, f"[{given}]:PORT")):
-        try:
-            IPv6Address(address)
-        except AddressValueError:
-            continue
-        meant.append(spelled)
-    return f" (did you mean {' or '.join(meant)}?)" if meant else ""
-
-
-def _port(text: str, port: str) -> int:
-    if not re.fullmatch(r"[0-9]{1,9}", port):
-        raise ValueError(f"{text!r}: port {port!r} is not a number")
-    number = int(port)
-    if not 1 <= number <= 65535:
-        raise ValueError(f"{text!r}: port {number} is not in 1..65535")
-    return number
-
-
-def parse_endpoints(text: str) -> tuple[Endpoint, ...]:
-    """Read ``--endpoints``: comma-separated host:port, each with or without http:// (port 2379 if left out)."""
-    parts = [part.strip() for part in text.split(",") if part.strip()]
-    if not parts:
-        raise ValueError("no etcd endpoint given (for example 127.0.0.1:2379)")
-    if len({part.partition("://")[0] for part in parts if "://" in part}) > 1:
-        raise ValueError(f"{text!r} mixes http and https")
-    return tuple(parse_endpoint(_without_scheme(part), 2379) for part in parts)
-
-
-def _without_scheme(text: str) -> str:
-    scheme, found, rest = text.partition("://")
-    if not found:
-        return text
-    if scheme not in ("http", "https"):
-        raise ValueError(f"{text!r}: unknown scheme {scheme!r} (use http or https, or none)")
-    return rest.rstrip("/")
-
-
-def names_https(text: str) -> bool:
-    """Whether any of the comma-separated endpoints asks for TLS by its scheme."""
-    return any(part.strip().startswith("https://") for part in text.split(","))
-
-
 def parse_label(text: str) -> tuple[str, str]:
     """``key=value`` of ``-l``; the value may be empty, the key may not."""
     key, found, value = text.partition("=")
     if not found or not key.strip():
         raise ValueError(f"{text!r} is not key=value")
     return key.strip(), value.strip()
-
-
-def parse_weighted_endpoints(text: str) -> tuple[tuple[Endpoint, int], ...]:
-    """Read ``--backends``: comma-separated host:port, each with or without ``=weight`` (1 if left out)."""
-    parts = [part.strip() for part in text.split(",") if part.strip()]
-    if not parts:
-        raise ValueError("no backend given (for example 127.0.0.1:50051=5,127.0.0.1:50052)")
-    return tuple(_weighted(part) for part in parts)
-
-
-def _weighted(part: str) -> tuple[Endpoint, int]:
-    address, found, weight = part.partition("=")
-    endpoint = parse_endpoint(address)
-    if not found:
-        return endpoint, 1
-    if not re.fullmatch(r"[0-9]{1,9}", weight):
-        raise ValueError(f"{part!r}: weight {weight!r} is not a whole number of at most 9 digits")
-    return endpoint, int(weight)

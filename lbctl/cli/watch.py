@@ -29,7 +29,7 @@ output. Ctrl-C or q ends it."""
 EXAMPLES = ("lbctl watch echo", "lbctl watch echo --interval 5s", "lbctl watch echo -o jsonl | jq .text")
 
 
-@with_settings(outputs=("text", "jsonl"), layouts=True)
+@with_settings(outputs=("text", "jsonl"), layouts=True, backends=True)
 def watch(
     service: Annotated[str, typer.Argument(metavar="SERVICE", help="key prefix, or last part of a name")],
     interval: Annotated[
@@ -52,11 +52,13 @@ def watch(
     """Follow one service."""
     from lbctl.cli.registry import etcd_config
     from lbctl.cli.screens import caps_of
+    from lbctl.commands.reach import Reaching, ready_for
     from lbctl.commands.watch import Watch
 
     wanted = next((each for each in (check, settings.check) if each is not None), True)
     seconds = settings.check_interval_s if interval is None else interval
-    request = Watch(service, settings.prefix, settings.format, wanted, seconds, settings.check_timeout_s)
+    access_for = Reaching(settings.reach, ready_for(settings.reach)).access
+    request = Watch(service, settings.prefix, settings.format, wanted, seconds, settings.check_timeout_s, access_for)
     live = settings.output == "text" and sys.stdout.isatty()
     caps = caps_of(settings, "auto" if live else "none")
     _watch(etcd_config(settings), request, caps, _teller(settings, request, live=caps.screen == "live"))

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import asyncio
-import re
-from collections.abc import AsyncIterator, Callable, Sequence
+from collections.abc import AsyncIterator, Callable, Mapping, Sequence
 from contextlib import aclosing, asynccontextmanager, suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Final
 
 from lbctl.clock import Clock
+from lbctl.commands.calling import Calling, Payload, described, undescribed
+from lbctl.commands.reach import Reach, Reaching, ready_for
 from lbctl.commands.screen import Screen
 from lbctl.commands.signals import Interrupts
 from lbctl.discovery.directory import Update, find, follow, read
@@ -17,42 +18,46 @@ from lbctl.errors import CannotCall, LbctlError, NotFound
 from lbctl.etcd.client import Etcd
 from lbctl.load.plan import Plan, Task
 from lbctl.load.run import Run
-from lbctl.model import Endpoint, Instance, Service
+from lbctl.model import Instance, Service
+from lbctl.rpc.obstacle import Obstacle, hint, of_reason
 from lbctl.rpc.options import ConnectionOptions
+from lbctl.rpc.tls import Credentials
 from lbctl.stats.report import Report
 from lbctl.wire.request import Request
 
 _SCHEMA_TIMEOUT_S: Final = 3.0
 _PROBE_TIMEOUT_S: Final = 1.0
 _SHOWN: Final = 5  # backends that are named in an error
-_FULL_METHOD: Final = re.compile(r"/?(?P<service>[\w.]+)/(?P<method>\w+)")
-_AUTHORITY: Final = re.compile(r"[A-Za-z0-9._~-]+(:\d+)?")
 
 Say = Callable[[str], None]
 
 
 @dataclass(frozen=True, slots=True)
 class Hammer:
-    """One run as it was asked for.
-
-    ``backends`` replaces the registry; ``raw`` is the request's message as bytes, and with a full method skips server
-    reflection too; ``data`` is the message as JSON text, ``source`` what that text is called in errors.
-    """
+    """One run as it was asked for; ``backends`` replaces the registry."""
 
     service: str
     method: str | None
     policy: str
     plan: Plan
     seed: int
-    data: str | None = None
-    source: str = "request"
-    raw: bytes | None = None
+    payload: Payload = field(default_factory=Payload)
+    reach: Reach = field(default_factory=Reach)
+    connection: ConnectionOptions = field(default_factory=ConnectionOptions)
+    engine: str = "wire"
+    retry: bool = True
     backends: tuple[Instance, ...] = ()
     prefix: str | None = None
     layout: str | None = None
-    authority: str | None = None
-    connect_timeout_s: float = 10.0
     grace_s: float = 5.0
+
+
+@dataclass(frozen=True, slots=True)
+class Tell:
+    """Where a run's words go before its screen is up: what everybody should know, and what -v adds."""
+
+    note: Say
+    detail: Say
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,19 +71,19 @@ class Finished:
     signal: int | None
 
 
-async def run(etcd: Etcd | None, clock: Clock, request: Hammer, screen: Screen, say: Say) -> Finished:
+async def run(etcd: Etcd | None, clock: Clock, request: Hammer, screen: Screen, tell: Tell) -> Finished:
     """Run the load to its end and return the report.
 
-    Raises NotFound for an unknown service or method, UsageError for a bad request message, CannotCall when no backend
-    can be connected to or none describes its methods, RegistryError where etcd does not answer at the beginning.
-    Without ``etcd`` the backends of the request are used.
+    Raises NotFound for an unknown service or method, UsageError for a request that does not fit the method and for
+    certificate files that cannot be used, CannotCall when no backend can be connected to or none describes its methods,
+    RegistryError where etcd does not answer at the beginning. Without ``etcd`` the backends of the request are used.
     """
     this = asyncio.current_task()
     assert this is not None
     with Interrupts() as interrupts:
         interrupts.mean(this.cancel)  # nothing was sent yet: there is nothing to wait for
         try:
-            return Finished(await _run(etcd, clock, request, screen, say, interrupts), interrupts.first)
+            return Finished(await _run(etcd, clock, request, screen, tell, interrupts), interrupts.first)
         except asyncio.CancelledError:
             if interrupts.first is None:
                 raise
@@ -87,16 +92,20 @@ async def run(etcd: Etcd | None, clock: Clock, request: Hammer, screen: Screen, 
 
 
 async def _run(
-    etcd: Etcd | None, clock: Clock, request: Hammer, screen: Screen, say: Say, interrupts: Interrupts
+    etcd: Etcd | None, clock: Clock, request: Hammer, screen: Screen, tell: Tell, interrupts: Interrupts
 ) -> Report:
+    ready = ready_for(request.reach)
     service = await _service(etcd, request)
-    method, message = await _method(request, service, say)
-    load = Run(_task(request, service, method, message), clock)
+    reaching = _reaching(request, ready)
+    calling = undescribed(request.payload, request.method) or await _described(request, service, reaching, tell)
+    load = Run(_task(request, service, reaching, calling), clock)
     try:
         async with _followed(etcd, service, load):
-            say(f"connecting to {_backends(service)} ...")
+            tell.note(f"connecting to {_backends(service)}{_how(reaching, service)} ...")
+            for instance in service.instances:
+                tell.detail(reaching.told(instance))
             await load.backends.settled()
-            await _require_one(load, service)
+            await _require_one(load, service, reaching)
             interrupts.mean(load.stop, load.abort)
             async with screen.showing(load.report, load.hand):
                 await load.drive()
@@ -106,17 +115,56 @@ async def _run(
         await load.aclose()
 
 
-def _task(request: Hammer, service: Service, method: str, message: bytes) -> Task:
+def _reaching(request: Hammer, ready: Credentials | None) -> Reaching:
+    return Reaching(
+        request.reach,
+        ready,
+        discovered=not request.backends,
+        metadata=request.payload.metadata,
+        sensitive=request.payload.sensitive,
+        options=request.connection,
+    )
+
+
+def _how(reaching: Reaching, service: Service) -> str:
+    words = reaching.described(service.instances)
+    return f" ({words})" if words else ""
+
+
+def _task(request: Hammer, service: Service, reaching: Reaching, calling: Calling) -> Task:
     return Task(
         service=service.name,
-        method=method,
+        method=calling.method,
         policy=request.policy,
         seed=request.seed,
         plan=request.plan,
-        request_for=_requests(request, service, method, message),
-        connection=ConnectionOptions(connect_timeout_s=request.connect_timeout_s),
+        request_for=_requests(request, reaching, calling),
+        secure_for=reaching.secure_for,
+        connection=request.connection,
+        engine=request.engine,
+        retry=request.retry,
         grace_s=request.grace_s,
     )
+
+
+def _requests(request: Hammer, reaching: Reaching, calling: Calling) -> Callable[[Instance], Request]:
+    """The request each backend is sent."""
+    payload = request.payload
+
+    def of(instance: Instance) -> Request:
+        return Request(
+            f"/{calling.method}",
+            calling.message,
+            reaching.names.authority(instance),
+            request.plan.timeout_ns,
+            metadata=payload.metadata,
+            scheme="https" if request.reach.wants_tls(instance) else "http",
+            stream=calling.stream,
+            gzip=payload.gzip,
+            sensitive=payload.sensitive,
+        )
+
+    return of
 
 
 async def _service(etcd: Etcd | None, request: Hammer) -> Service:
@@ -132,39 +180,22 @@ def _unusable(service: Service) -> NotFound:
     return NotFound(f'service "{service.name}" has no usable instances', f"see why: lbctl ls {service.name}")
 
 
-async def _method(request: Hammer, service: Service, say: Say) -> tuple[str, bytes]:
-    """The full name of the method and the message to send."""
-    full = _FULL_METHOD.fullmatch(request.method or "")
-    if request.raw is not None and full is not None:
-        return f"{full['service']}/{full['method']}", request.raw
-    from lbctl.rpc.message import encode
+async def _described(request: Hammer, service: Service, reaching: Reaching, tell: Tell) -> Calling:
+    """The call of the method that was meant, which a backend describes."""
     from lbctl.rpc.reflection import load_method
 
-    endpoints = list(dict.fromkeys(instance.endpoint for instance in service.instances))
+    instances = {instance.endpoint: instance for instance in reversed(service.instances)}
     found = await load_method(
-        endpoints,
+        list(dict.fromkeys(instance.endpoint for instance in service.instances)),
         request.method,
         timeout_s=_SCHEMA_TIMEOUT_S,
         service=service.name,
         registered=bool(service.prefix),
+        access_for=lambda endpoint: reaching.access(instances[endpoint]),
     )
     if found.note:
-        say(found.note)
-    if request.raw is not None:
-        return found.method.full_name, request.raw
-    return found.method.full_name, encode(found.method, request.data, source=request.source)
-
-
-def _requests(request: Hammer, service: Service, method: str, message: bytes) -> Callable[[Instance], Request]:
-    """The request each backend is sent: discovered ones by the service's name, direct ones by their address."""
-    named = request.authority
-    if named is None and not request.backends and _AUTHORITY.fullmatch(service.name):
-        named = service.name
-
-    def of(instance: Instance) -> Request:
-        return Request(f"/{method}", message, named or instance.endpoint.authority, request.plan.timeout_ns)
-
-    return of
+        tell.note(found.note)
+    return described(request.payload, found.method)
 
 
 def _backends(service: Service) -> str:
@@ -172,32 +203,38 @@ def _backends(service: Service) -> str:
     return f"{count} backend{'' if count == 1 else 's'} of {service.name}"
 
 
-async def _require_one(load: Run, service: Service) -> None:
+async def _require_one(load: Run, service: Service, reaching: Reaching) -> None:
     """Refuse to begin where nothing can be called."""
     if not load.backends.count:
         raise _unusable(service)
     failures = load.backends.failures()
     if len(failures) < load.backends.count:
         return
-    shown = list(failures.items())[:_SHOWN]
-    reasons = "; ".join(await asyncio.gather(*(_explained(address, reason) for address, reason in shown)))
+    obstacles = await _explained(dict(list(failures.items())[:_SHOWN]), service, reaching)
+    reasons = "; ".join(f"{address} {obstacle.text}" for address, obstacle in obstacles.items())
     rest = f"; and {len(failures) - _SHOWN} more" if len(failures) > _SHOWN else ""
     none = f'none of the {len(failures)} backends of "{service.name}" can be called'
     one = f'the only backend of "{service.name}" cannot be called'
     raise CannotCall(
         f"{one if len(failures) == 1 else none}: {reasons}{rest}",
-        "is it running, and is this its gRPC port?"
-        + (f" lbctl ls {service.name} shows what is registered" if service.prefix else ""),
+        hint(obstacles.values(), service.name, registered=bool(service.prefix)),
     )
 
 
-async def _explained(address: str, reason: str) -> str:
-    """Why a backend cannot be called. A server that hangs up on plaintext gives no reason: a look at it may tell."""
-    from lbctl.rpc.probe import Kind, probe
+async def _explained(failures: Mapping[str, str], service: Service, reaching: Reaching) -> Mapping[str, Obstacle]:
+    """Why backends cannot be called. One that hangs up without a reason is looked at: its first bytes may tell."""
+    from lbctl.rpc.probe import explain
 
-    host, _, port = address.rpartition(":")
-    found = await probe(Endpoint(host.strip("[]"), int(port)), _PROBE_TIMEOUT_S)
-    return f"{address} {found.text if found is not None and found.kind in (Kind.TLS, Kind.HTTP1) else reason}"
+    known = {instance.address: instance for instance in service.instances}
+
+    async def one(address: str, reason: str) -> Obstacle:
+        if address not in known:  # it came while we connected
+            return of_reason(reason)
+        instance = known[address]
+        return await explain(instance.endpoint, reason, reaching.secure_for(instance), _PROBE_TIMEOUT_S)
+
+    found = await asyncio.gather(*(one(address, reason) for address, reason in failures.items()))
+    return dict(zip(failures, found, strict=True))
 
 
 @asynccontextmanager

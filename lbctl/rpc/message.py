@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Iterator
+from contextlib import contextmanager
 from decimal import Decimal
 from typing import Any, Final
 
@@ -24,6 +26,21 @@ def encode(method: Method, text: str | None, *, source: str = REQUEST) -> bytes:
     """Encode a request given as JSON; no text is ``{}``. Raises UsageError; ``source`` is what it calls the text."""
     value = parse(text, source) if text is not None and text.strip() else {}
     return encode_value(method, value, source=source)
+
+
+def encode_all(method: Method, text: str | None, *, source: str = REQUEST) -> tuple[bytes, ...]:
+    """Encode the messages of a client that streams: an array of them, or one after another (NDJSON), or one alone.
+
+    Raises UsageError that says which message is wrong.
+    """
+    values = parse_all(text, source) if text is not None and text.strip() else [{}]
+    if len(values) == 1 and isinstance(values[0], list):
+        values = values[0]
+    name = "message {}" if source == REQUEST else source + ": message {}"
+    many = len(values) > 1
+    return tuple(
+        encode_value(method, value, source=name.format(at) if many else source) for at, value in enumerate(values, 1)
+    )
 
 
 def encode_value(method: Method, value: object, *, source: str = REQUEST) -> bytes:
@@ -63,8 +80,15 @@ def decode(method: Method, message: bytes) -> dict[str, Any]:
 
 def parse(text: str, source: str) -> object:
     """Parse JSON without rounding integers; raises UsageError with line, column and the line itself."""
-    try:
+    with _explained(source):
         return json.loads(text, object_pairs_hook=_unique, parse_float=_number)
+
+
+@contextmanager
+def _explained(source: str) -> Iterator[None]:
+    """Turn what a JSON parser raises into words."""
+    try:
+        yield
     except json.JSONDecodeError as error:
         reason = error.msg[:1].lower() + error.msg[1:]
         place = f"line {error.lineno} column {error.colno}"
@@ -75,6 +99,26 @@ def parse(text: str, source: str) -> object:
         raise UsageError(f"{source} is not usable JSON: {error}") from error
     except ValueError as error:  # Python's guard against integers of thousands of digits
         raise UsageError(f"{source} is not usable JSON: it holds a number with too many digits") from error
+
+
+def parse_all(text: str, source: str) -> list[Any]:
+    """Parse JSON values that follow each other with nothing but white space between them, one a line or not."""
+    decoder = json.JSONDecoder(object_pairs_hook=_unique, parse_float=_number)
+    values: list[Any] = []
+    with _explained(source):
+        at = _next(text, 0)
+        while at < len(text):
+            value, end = decoder.raw_decode(text, at)
+            values.append(value)
+            at = _next(text, end)
+    return values
+
+
+def _next(text: str, at: int) -> int:
+    """Where the next value begins: behind white space."""
+    while at < len(text) and text[at] in " \t\r\n":
+        at += 1
+    return at
 
 
 class _DuplicateKey(Exception):

@@ -6,6 +6,7 @@ from dataclasses import replace
 
 import pytest
 
+from lbctl.cli.hammer_options import ResultFlags
 from lbctl.cli.hammer_output import Sink
 from lbctl.cli.screens import caps_of
 from lbctl.cli.settings import resolve
@@ -16,7 +17,7 @@ from tests.view.sample import sample
 
 def sink() -> Sink:
     settings = replace(resolve({}, {}, {}), output="text")
-    return Sink(settings, caps_of(settings), None, "echo")
+    return Sink(settings, caps_of(settings), ResultFlags(), "echo")
 
 
 def test_a_run_that_was_given_up_prints_its_result_and_is_5(capsys: pytest.CaptureFixture[str]) -> None:

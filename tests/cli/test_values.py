@@ -4,15 +4,14 @@ import pytest
 
 from lbctl.cli.values import (
     parse_count,
+    parse_count_or_none,
     parse_duration,
-    parse_endpoint,
-    parse_endpoints,
     parse_label,
     parse_percent,
     parse_positive_duration,
-    parse_weighted_endpoints,
+    parse_rate,
+    parse_size,
 )
-from lbctl.model import Endpoint
 
 
 @pytest.mark.parametrize(
@@ -108,82 +107,77 @@ def test_a_wrong_percentage_is_refused_with_the_reason(text: str, message: str) 
     assert str(refused.value) == message
 
 
-@pytest.mark.parametrize(
-    ("text", "endpoint"),
-    [
-        ("127.0.0.1:50051", Endpoint("127.0.0.1", 50051)),
-        ("[::1]:50051", Endpoint("::1", 50051)),
-        ("[fe80::1%eth0]:1", Endpoint("fe80::1%eth0", 1)),
-        ("my-host.local:65535", Endpoint("my-host.local", 65535)),
-    ],
-)
-def test_an_address_is_a_host_and_a_port(text: str, endpoint: Endpoint) -> None:
-    assert parse_endpoint(text) == endpoint
-
-
-@pytest.mark.parametrize(
-    ("text", "message"),
-    [
-        ("host", "'host' has no port (write host:port)"),
-        ("host:", "'host:': port '' is not a number"),
-        ("host:http", "'host:http': port 'http' is not a number"),
-        ("host:0", "'host:0': port 0 is not in 1..65535"),
-        ("host:65536", "'host:65536': port 65536 is not in 1..65535"),
-        (":50051", "':50051' has no host (write host:port)"),
-        ("::1", "'::1': an IPv6 address needs brackets (did you mean [::1]:PORT?)"),
-        (
-            "fd00::5:50051",
-            "'fd00::5:50051': an IPv6 address needs brackets (did you mean [fd00::5]:50051?)",
-        ),
-        ("a:b:c", "'a:b:c': an IPv6 address needs brackets"),
-        ("[::1:50051", "'[::1:50051' is not [IPv6]:port"),
-        ("a b:1", "'a b:1' is not host:port"),
-    ],
-)
-def test_a_wrong_address_is_refused_with_the_reason(text: str, message: str) -> None:
-    with pytest.raises(ValueError, match=r".+") as refused:
-        parse_endpoint(text)
-    assert str(refused.value) == message
-
-
-def test_etcd_endpoints_are_separated_by_commas_and_may_have_schemes_and_no_port() -> None:
-    assert parse_endpoints("http://a:1, b ,[::1]:3,") == (Endpoint("a", 1), Endpoint("b", 2379), Endpoint("::1", 3))
-
-
-def test_an_etcd_endpoint_with_a_foreign_scheme_is_refused() -> None:
-    with pytest.raises(ValueError, match=r"'etcd://a:1': unknown scheme 'etcd' \(use http or https, or none\)"):
-        parse_endpoints("etcd://a:1")
-
-
-def test_no_etcd_endpoint_at_all_is_refused() -> None:
-    with pytest.raises(ValueError, match=r"no etcd endpoint given \(for example 127.0.0.1:2379\)"):
-        parse_endpoints(" , ")
-
-
 def test_a_label_is_a_key_and_a_value() -> None:
     assert parse_label("zone=az1=b") == ("zone", "az1=b")
     with pytest.raises(ValueError, match="'zone' is not key=value"):
         parse_label("zone")
 
 
-def test_backends_may_have_weights() -> None:
-    assert parse_weighted_endpoints("a:1=5, [::1]:2,b:3=0") == (
-        (Endpoint("a", 1), 5),
-        (Endpoint("::1", 2), 1),
-        (Endpoint("b", 3), 0),
-    )
+def test_a_count_that_may_be_none_is_0_or_a_count() -> None:
+    assert (parse_count_or_none("0"), parse_count_or_none("2k")) == (0, 2000)
+
+
+@pytest.mark.parametrize(
+    ("text", "size"),
+    [
+        ("4MiB", 4 << 20),
+        ("512 KiB", 512 << 10),
+        ("64k", 64 << 10),
+        ("1.5m", 3 << 19),
+        ("2GiB", 2 << 30),
+        ("4MB", 4_000_000),
+        ("10kb", 10_000),
+        ("1048576", 1 << 20),
+        ("1b", 1),
+    ],
+)
+def test_a_size_is_in_bytes_with_or_without_a_unit(text: str, size: int) -> None:
+    assert parse_size(text) == size
 
 
 @pytest.mark.parametrize(
     ("text", "message"),
     [
-        ("", "no backend given (for example 127.0.0.1:50051=5,127.0.0.1:50052)"),
-        ("a", "'a' has no port (write host:port)"),
-        ("a:1=x", "'a:1=x': weight 'x' is not a whole number of at most 9 digits"),
-        ("a:1=-1", "'a:1=-1': weight '-1' is not a whole number of at most 9 digits"),
+        ("", "'' is not a size (for example 4MiB, 512KiB, 1048576)"),
+        ("-1", "'-1' is not a size (for example 4MiB, 512KiB, 1048576)"),
+        ("4 tons", "'4 tons': unknown unit 'tons' (use KiB, MiB or GiB)"),
+        ("0", "'0' is not a whole number of bytes, 1 or more"),
+        ("1.5", "'1.5' is not a whole number of bytes, 1 or more"),
+        ("3GiB", "'3GiB': must be 2GiB or less"),
     ],
 )
-def test_wrong_backends_are_refused_with_the_reason(text: str, message: str) -> None:
+def test_a_wrong_size_is_refused_with_the_reason(text: str, message: str) -> None:
     with pytest.raises(ValueError, match=r".+") as refused:
-        parse_weighted_endpoints(text)
+        parse_size(text)
+    assert str(refused.value) == message
+
+
+@pytest.mark.parametrize(
+    ("text", "rate"),
+    [
+        ("500", 500.0),
+        ("10k", 10_000.0),
+        ("500/s", 500.0),
+        ("30/m", 0.5),
+        ("1k/h", 1000 / 3600),
+        ("0.5", 0.5),
+        ("0", 0.0),
+    ],
+)
+def test_a_rate_is_calls_a_second(text: str, rate: float) -> None:
+    assert parse_rate(text) == pytest.approx(rate)
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("fast", "'fast' is not a rate (for example 500, 10k, 500/s, 30/m)"),
+        ("5/d", "'5/d' is not a rate (for example 500, 10k, 500/s, 30/m)"),
+        ("-5", "'-5' is not a rate (for example 500, 10k, 500/s, 30/m)"),
+        ("11m", "'11m': must be 10m a second or less"),
+    ],
+)
+def test_a_wrong_rate_is_refused_with_the_reason(text: str, message: str) -> None:
+    with pytest.raises(ValueError, match=r".+") as refused:
+        parse_rate(text)
     assert str(refused.value) == message

@@ -12,7 +12,7 @@ import pytest
 from grpc_health.v1 import health_pb2
 
 from lbctl.clock import SystemClock
-from lbctl.commands.hammer import Finished, Hammer, run
+from lbctl.commands.hammer import Finished, Hammer, Tell, run
 from lbctl.demo.etcd_server import EtcdServer
 from lbctl.errors import NotFound
 from lbctl.etcd.client import Etcd
@@ -60,7 +60,7 @@ async def backend(meddle: Callable[[], Awaitable[object]]) -> AsyncIterator[Endp
 
 
 async def hammered(etcd: Etcd, request: Hammer = REQUEST) -> Finished:
-    return await run(etcd, SystemClock(), request, NoScreen(), lambda line: None)
+    return await run(etcd, SystemClock(), request, NoScreen(), Tell(note=lambda line: None, detail=lambda line: None))
 
 
 async def put(etcd: Etcd, endpoint: Endpoint) -> bytes:

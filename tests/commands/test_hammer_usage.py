@@ -34,7 +34,7 @@ def clean_environment(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
         (["-t", "x"], "Invalid value for '-t' / '--timeout': 'x' is not a duration"),
         (["--grace", "-1s"], "Invalid value for '--grace': '-1s': a duration cannot be negative"),
         (["--interval", "0"], "Invalid value for '--interval': '0': must be more than 0"),
-        (["--connect-timeout", "0"], "Invalid value for '--connect-timeout': '0': must be more than 0"),
+        (["--connect-timeout", "0"], "--connect-timeout: '0': must be more than 0"),
         (["--seed", "-1"], "Invalid value for '--seed': '-1' is not a whole number of at most 18 digits"),
         (["--fps", "0"], "Invalid value for '--fps': '0' is not a number from 0.1 to 60"),
         (["--fps", "nan"], "Invalid value for '--fps': 'nan' is not a number from 0.1 to 60"),
@@ -47,7 +47,7 @@ def clean_environment(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
         (["--policy", "zz"], f"Invalid value for '--policy': 'zz' is not a policy (there are {POLICIES})"),
         (
             ["--authority", "a b"],
-            "Invalid value for '--authority': 'a b' is not a host name, or a host name and a port",
+            "--authority: 'a b' is not a host name, or a host name and a port",
         ),
         (["--backends", "a"], "Invalid value for '--backends': 'a' has no port (write host:port)"),
         (["--backends", ","], "Invalid value for '--backends': no backend given"),

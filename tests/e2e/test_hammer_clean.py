@@ -20,7 +20,7 @@ pytestmark = pytest.mark.e2e
 
 RAW = ("p.S/M", "--binary-file", "/dev/null")
 SLOW = re.compile(r"^Executing <.* took [\d.]+ seconds\n", re.MULTILINE)  # development mode's word on a busy machine
-CONNECTING = "connecting to 3 backends of echo ...\n"
+CONNECTING = "connecting to 3 backends of echo (authority echo) ...\n"
 RESOLVED = "event  00:00 - resolved /services/echo/: 3 backends of echo\n"
 
 

@@ -234,7 +234,7 @@ async def test_standard_output_holds_one_document_and_standard_error_the_rest(de
     assert done.document["ok"] == 10
     assert done.err.splitlines() == [
         "no METHOD given: calling grpc.health.v1.Health/Check, which changes nothing",
-        "connecting to 3 backends of echo ...",
+        "connecting to 3 backends of echo (authority echo) ...",
         "event  00:00 - resolved /services/echo/: 3 backends of echo",
     ]
 
@@ -255,7 +255,7 @@ async def test_q_leaves_standard_error_empty(more: tuple[str, ...], demo: Standi
 
 async def test_without_a_screen_there_is_nothing_but_the_summary(demo: Standing) -> None:
     done = await hammer("echo", "Echo/Say", "-n", "10", "--ui", "none", etcd=demo.etcd)
-    assert done.err == "connecting to 3 backends of echo ...\n"
+    assert done.err == "connecting to 3 backends of echo (authority echo) ...\n"
     assert "Summary\n" in done.out
 
 

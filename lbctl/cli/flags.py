@@ -1,0 +1,95 @@
+"""Options in groups: a command takes a group as one parameter, and every option is declared once."""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import fields
+from typing import Any, get_type_hints
+
+import typer
+from typer.core import TyperCommand
+
+from lbctl.cli.values import option_parser
+
+
+class Flags:
+    """The base of a group: a frozen dataclass, each of whose fields is an option and has a default."""
+
+    __slots__ = ()
+
+
+def option(
+    *flags: str, text: str, metavar: str, panel: str, parse: Callable[[str], object] | None = None, hidden: bool = False
+) -> Any:  # noqa: ANN401 - typer's own type for it
+    """Declare an option that takes a value."""
+    return typer.Option(
+        *flags,
+        parser=option_parser(parse) if parse is not None else None,
+        help=text,
+        metavar=metavar,
+        rich_help_panel=panel,
+        hidden=hidden,
+        show_default=False,
+    )
+
+
+def switch(*flags: str, text: str, panel: str) -> Any:  # noqa: ANN401 - typer's own type for it
+    """Declare an option without a value."""
+    return typer.Option(*flags, help=text, rich_help_panel=panel, show_default=False)
+
+
+def one_of(*allowed: str) -> Callable[[str], str]:
+    """A parser of a word that must be one of these."""
+
+    def parse(text: str) -> str:
+        if text not in allowed:
+            raise ValueError(f"{text!r} is not one of {', '.join(allowed)}")
+        return text
+
+    return parse
+
+
+def expanded(parameters: Sequence[inspect.Parameter]) -> Iterator[inspect.Parameter]:
+    """The parameters with every group replaced by its options."""
+    for parameter in parameters:
+        group = parameter.annotation
+        if not _is_group(group):
+            yield parameter
+            continue
+        hints = get_type_hints(group, include_extras=True)
+        for field in fields(group):
+            yield inspect.Parameter(
+                field.name, inspect.Parameter.KEYWORD_ONLY, default=field.default, annotation=hints[field.name]
+            )
+
+
+def gathered(parameters: Sequence[inspect.Parameter], given: Mapping[str, Any]) -> dict[str, Any]:
+    """The values of the parameters, those of a group as the group."""
+    values = dict(given)
+    for parameter in parameters:
+        group = parameter.annotation
+        if _is_group(group):
+            values[parameter.name] = group(**{field.name: values.pop(field.name) for field in fields(group)})
+    return values
+
+
+def _is_group(annotation: object) -> bool:
+    return isinstance(annotation, type) and issubclass(annotation, Flags)
+
+
+class GroupedCommand(TyperCommand):
+    """A command whose plain help has its options under the titles that the boxes have on a terminal."""
+
+    def format_options(self, ctx: Any, formatter: Any) -> None:  # noqa: ANN401 - typer has no names for them
+        """Write each group under its title."""
+        groups: dict[str, list[tuple[str, str]]] = {}
+        for parameter in self.get_params(ctx):
+            record = parameter.get_help_record(ctx)
+            if record is None:
+                continue
+            title = "Arguments" if parameter.param_type_name == "argument" else "Options"
+            groups.setdefault(getattr(parameter, "rich_help_panel", None) or title, []).append(record)
+        for title, records in groups.items():
+            with formatter.section(title):
+                formatter.write_dl(records)

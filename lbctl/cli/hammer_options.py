@@ -1,0 +1,164 @@
+"""The options of ``lbctl hammer`` that say how much is sent, and what becomes of the result."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from difflib import get_close_matches
+from typing import Annotated, Final
+
+from lbctl.balance.policies import POLICIES
+from lbctl.cli.flags import Flags, one_of, option, switch
+from lbctl.cli.values import parse_count, parse_duration, parse_positive_duration, parse_rate
+
+DEFAULT_POLICY: Final = "smooth_wrr"
+UIS: Final = ("auto", "live", "plain", "none")
+_LOAD: Final = "Load"
+_RESULT: Final = "Screen and result"
+
+
+def parse_policy(text: str) -> str:
+    """The name of a policy; raises ValueError with the nearest one."""
+    if text not in POLICIES:
+        near = get_close_matches(text, list(POLICIES), n=1)
+        meant = f"did you mean {near[0]}? " if near else ""
+        raise ValueError(f"{text!r} is not a policy ({meant}there are {', '.join(POLICIES)})")
+    return text
+
+
+def _seed(text: str) -> int:
+    if not text.isascii() or not text.isdigit() or len(text) > 18:
+        raise ValueError(f"{text!r} is not a whole number of at most 18 digits")
+    return int(text)
+
+
+def _fps(text: str) -> float:
+    try:
+        number = float(text)
+    except ValueError:
+        number = 0.0
+    if not 0.1 <= number <= 60:
+        raise ValueError(f"{text!r} is not a number from 0.1 to 60")
+    return number
+
+
+@dataclass(frozen=True, slots=True)
+class LoadFlags(Flags):
+    """How much is sent, how fast, and who gets it."""
+
+    requests: Annotated[
+        int | None,
+        option(
+            "-n",
+            "--requests",
+            text="calls to send (default 1000, unless -z is given)",
+            metavar="N",
+            panel=_LOAD,
+            parse=parse_count,
+        ),
+    ] = None
+    duration: Annotated[
+        float | None,
+        option(
+            "-z",
+            "--duration",
+            text="send for this long; with -n, whichever comes first",
+            metavar="TIME",
+            panel=_LOAD,
+            parse=parse_positive_duration,
+        ),
+    ] = None
+    concurrency: Annotated[
+        int | None,
+        option(
+            "-c",
+            "--concurrency",
+            text="calls in flight (default 50); with -r, calls beyond that are dropped (default: no limit)",
+            metavar="N",
+            panel=_LOAD,
+            parse=parse_count,
+        ),
+    ] = None
+    rps: Annotated[
+        float | None,
+        option(
+            "-r",
+            "--rps",
+            text="open loop: this many calls a second (500, 10k, 30/m), whatever becomes of them; "
+            "latency counts from the planned start",
+            metavar="RATE",
+            panel=_LOAD,
+            parse=parse_rate,
+        ),
+    ] = None
+    max_outstanding: Annotated[
+        int | None,
+        option(
+            "--max-outstanding",
+            text="with -r: calls that may be in flight at one backend, more are dropped and counted (default 10k)",
+            metavar="N",
+            panel=_LOAD,
+            parse=parse_count,
+        ),
+    ] = None
+    policy: Annotated[
+        str | None,
+        option(
+            "--policy",
+            text=f"{', '.join(POLICIES)} (default {DEFAULT_POLICY}); with --engine grpcio also gRPC's own, grpc:NAME",
+            metavar="NAME",
+            panel=_LOAD,
+            parse=parse_policy,
+        ),
+    ] = None
+    seed: Annotated[
+        int | None,
+        option(
+            "--seed",
+            text="of every random choice (default: a new one, in the result)",
+            metavar="N",
+            panel=_LOAD,
+            parse=_seed,
+        ),
+    ] = None
+    grace: Annotated[
+        float | None,
+        option(
+            "--grace",
+            text="how long the end waits for calls in flight (default 5s)",
+            metavar="TIME",
+            panel=_LOAD,
+            parse=parse_duration,
+        ),
+    ] = None
+
+
+@dataclass(frozen=True, slots=True)
+class ResultFlags(Flags):
+    """What is shown, kept and judged."""
+
+    save: Annotated[
+        str | None,
+        option("--save", text="write the result as JSON; auto makes up a name", metavar="FILE", panel=_RESULT),
+    ] = None
+    strict: Annotated[
+        bool,
+        switch("--strict", text="exit with 1 where a backend bent HTTP/2 or gRPC, and say how", panel=_RESULT),
+    ] = False
+    ui: Annotated[
+        str | None,
+        option("--ui", text="auto, live, plain or none", metavar="KIND", panel=_RESULT, parse=one_of(*UIS)),
+    ] = None
+    fps: Annotated[
+        float | None,
+        option("--fps", text="frames a second of the live view (default 8)", metavar="N", panel=_RESULT, parse=_fps),
+    ] = None
+    interval: Annotated[
+        float | None,
+        option(
+            "--interval",
+            text="between two progress lines (default 5s)",
+            metavar="TIME",
+            panel=_RESULT,
+            parse=parse_positive_duration,
+        ),
+    ] = None
