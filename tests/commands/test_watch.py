@@ -19,6 +19,10 @@ from lbctl.demo.etcd_server import EtcdServer
 from lbctl.errors import NotFound
 from lbctl.etcd.client import Etcd
 from lbctl.etcd.config import EtcdConfig
+from lbctl.model import Instance
+from lbctl.rpc.access import Access
+from lbctl.rpc.tls import Credentials, TlsOptions
+from tests.rpc.servers import CERTS, health_of, serving
 
 A, B = b"/services/echo/127.0.0.1:1", b"/services/echo/127.0.0.1:2"
 
@@ -57,11 +61,13 @@ class Onlooker:
 
 
 @asynccontextmanager
-async def watching(endpoint: str, *, check: bool = False) -> AsyncIterator[Onlooker]:
+async def watching(
+    endpoint: str, *, check: bool = False, access_for: Callable[[Instance], Access] | None = None
+) -> AsyncIterator[Onlooker]:
     """Watch ``echo`` for a block."""
     onlooker = Onlooker()
     async with Etcd(EtcdConfig((endpoint,)), Random(1)) as etcd:
-        request = Watch("echo", check=check, interval_s=0.05, timeout_s=1.0)
+        request = Watch("echo", check=check, interval_s=0.05, timeout_s=1.0, access_for=access_for)
         work = asyncio.create_task(run(Means(etcd, SystemClock(), Random(1)), request, onlooker, onlooker.tell))
         try:
             await onlooker.hears("resync", "synced at rev")
@@ -112,6 +118,20 @@ async def test_the_report_has_share_lease_and_health(etcd: Etcd, closed: str) ->
         assert (first.granted_s, second.granted_s) == (60, None)
         assert first.ttl_s is not None
         assert 50 < first.ttl_s <= 60
+
+
+async def test_an_instance_is_asked_for_its_health_in_the_way_its_registration_now_says(etcd: Etcd) -> None:
+    secure = Credentials(TlsOptions(ca=CERTS / "ca.pem")).secure("127.0.0.1")
+
+    def access_for(instance: Instance) -> Access:
+        return Access(secure=secure if instance.weight == 2 else None)
+
+    async with serving(healthy=health_of(1), tls=True) as endpoint:
+        await etcd.put(b"/services/echo/a", f"{endpoint}|1".encode())
+        async with watching(etcd.endpoints[0], check=True, access_for=access_for) as onlooker:
+            await onlooker.hears("health", "TLS (speaks TLS, not plaintext HTTP/2)", str(endpoint))
+            await etcd.put(b"/services/echo/a", f"{endpoint}|2".encode())
+            await onlooker.hears("health", "TLS -> SERVING", str(endpoint))
 
 
 async def test_a_health_check_can_be_asked_for_by_hand(etcd: Etcd, closed: str) -> None:
