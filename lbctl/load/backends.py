@@ -38,6 +38,7 @@ class Backends:
     ) -> None:
         self.lanes: dict[Identity, Lane] = {}
         self.streaming = False  # whether calls carry several messages
+        self.unplaced: Lane | None = None  # of calls whose backend is not known yet, where picks are made elsewhere
         self._subchannels: list[Transport] = []  # also those of earlier memberships
         self._current: dict[Identity, Lane] = {}
         self._balancer = balancer
@@ -106,7 +107,7 @@ class Backends:
             self._tell_recovery(lane)
         elif reason:
             self._tell_trouble(lane, reason)
-        if state in (Connectivity.READY, Connectivity.TRANSIENT_FAILURE):
+        if state is not Connectivity.CONNECTING:
             self._settle(lane)
 
     def _tell_trouble(self, lane: Lane, reason: str) -> None:
@@ -136,6 +137,12 @@ class Backends:
     async def settled(self) -> None:
         """Wait until every backend has been connected to, or could not be."""
         await self._settled.wait()
+
+    @property
+    def picks(self) -> int:
+        """Every pick there was, wherever it went."""
+        unplaced = self.unplaced.peer.picks if self.unplaced is not None else 0
+        return unplaced + sum(lane.peer.picks for lane in self.lanes.values())
 
     @property
     def count(self) -> int:

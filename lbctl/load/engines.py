@@ -5,9 +5,11 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from random import Random
-from typing import Final
+from typing import TYPE_CHECKING, Final, cast
 
+from lbctl.balance.policies import GRPC_POLICIES
 from lbctl.clock import Clock
+from lbctl.errors import UsageError
 from lbctl.load.plan import plaintext
 from lbctl.model import Instance
 from lbctl.rpc.dial import TCP, Network
@@ -16,6 +18,9 @@ from lbctl.rpc.options import ConnectionOptions, Secure
 from lbctl.rpc.subchannel import Subchannel
 from lbctl.rpc.transport import Listener, Transport
 from lbctl.wire.request import Request
+
+if TYPE_CHECKING:
+    from lbctl.rpc.grpcio.shared import Seeing
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,6 +37,7 @@ class Dialling:
 
 
 Factory = Callable[[Instance, Listener, Dialling], Transport]
+Renewed = Callable[[str], None]  # told, in words, that a balancer which is not ours has begun anew
 
 
 def wire(instance: Instance, listener: Listener, how: Dialling) -> Transport:
@@ -62,6 +68,42 @@ def grpcio(instance: Instance, listener: Listener, how: Dialling) -> Transport:
         options=how.options,
         secure=how.secure_for(instance),
     )
+
+
+def shared(policy: str, peer: object, listener: Listener, how: Dialling, renewed: Renewed) -> tuple[Transport, Factory]:
+    """One channel of grpcio over all backends, where gRPC picks, and what makes the backends behind it.
+
+    ``peer`` is what pickers return for it, ``listener`` is told of the calls that are seen at no backend.
+    """
+    from lbctl.rpc.grpcio.shared import Member, SharedChannel
+
+    channel = SharedChannel(
+        policy,
+        peer=peer,
+        listener=listener,
+        flusher=how.flusher,
+        clock=how.clock,
+        options=how.options,
+        network=how.network,
+        renewed=renewed,
+    )
+
+    def member(instance: Instance, one: Listener, how: Dialling) -> Transport:
+        seeing = cast("Seeing", one)
+        return Member(channel, instance.endpoint, how.request_for(instance), seeing, how.secure_for(instance))
+
+    return channel, member
+
+
+async def require(policy: str, engine: str) -> None:
+    """Raise UsageError unless the engine can pick by this policy, or leave the picking to it."""
+    if policy not in GRPC_POLICIES:
+        return
+    if engine != "grpcio":
+        raise UsageError(f"--policy {policy} is gRPC's own balancer", f"--engine grpcio --policy {policy}")
+    from lbctl.rpc.grpcio.policies import require as grpcio_takes
+
+    await grpcio_takes(policy)
 
 
 ENGINES: Final[Mapping[str, Factory]] = {"wire": wire, "grpcio": grpcio}

@@ -6,7 +6,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 from lbctl.balance.balancer import Balancer
-from lbctl.balance.policies import POLICIES
+from lbctl.balance.policies import GRPC_POLICIES, POLICIES
 from lbctl.load.backends import Backends, Note
 from lbctl.load.loops import Loop
 from lbctl.load.stopwatch import Stopwatch
@@ -50,9 +50,11 @@ class Hand:
     def next_policy(self, step: int) -> None:
         if self.over():
             return
-        names = list(POLICIES)
+        # gRPC's own balancers and lbctl's pick over connections of different kinds.
+        kind = GRPC_POLICIES if self.balancer.policy.name in GRPC_POLICIES else POLICIES
+        names = list(kind)
         name = names[(names.index(self.balancer.policy.name) + step) % len(names)]
-        self.balancer.switch(POLICIES[name])
+        self.balancer.switch(kind[name])
         self.note("policy", None, f"policy -> {name}", "change")
 
     def drain(self, key: str, address: str) -> None:

@@ -7,6 +7,7 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING, Final, cast
 
 from lbctl.balance.peer import Peer
+from lbctl.balance.policies.delegated import Delegated
 from lbctl.load.resets import Resets
 from lbctl.model import Instance, Origin, Reply
 from lbctl.rpc.transport import Baskets, Connectivity, Transport
@@ -112,11 +113,19 @@ class Lane:
     def changed(self, transport: Transport, state: Connectivity, reason: str) -> None:
         self._told(self, state, reason)
 
+    def placed(self, ticket: Delegated, *, again: bool, late: bool) -> None:
+        """A call that was picked elsewhere, in the name of this picker, was seen here."""
+        ticket.credit(self.peer, again=again, late=late)
+
+    def moved_on(self) -> None:
+        """A call that was seen here was seen at another backend afterwards."""
+        self.peer.finished += 1
+
     def heard(self, reply: Reply, now_ns: int, *, sent: bool) -> None:
         """A call ended otherwise than by a plain OK; ``sent``: it had been written."""
         if reply.origin is Origin.HTTP:
             self._suspect(reply)
-        elif reply.origin is Origin.CLIENT and sent and self.resets.add(now_ns):
+        elif reply.origin is Origin.CLIENT and reply.code and sent and self.resets.add(now_ns):
             self._noticed(self, f"{self.resets.most} calls were cancelled within 30s: servers take that for an attack")
 
     def _suspect(self, reply: Reply) -> None:

@@ -71,7 +71,7 @@ class Reporter:
             errors=tally.errors,
             cancelled=tally.cancelled,
             dropped=loop.dropped,
-            attempts=sum(lane.peer.picks for lane in self.backends.lanes.values()) - engine.given_back,
+            attempts=self.backends.picks - engine.given_back,
             retries=engine.retries.total(),
             in_flight=engine.in_flight,
             codes=tally.codes,

@@ -10,11 +10,12 @@ from random import Random
 from typing import Final
 
 from lbctl.balance.balancer import Balancer
-from lbctl.balance.policies import POLICIES
+from lbctl.balance.policies import ALL_POLICIES, GRPC_POLICIES
 from lbctl.clock import Clock
 from lbctl.load.accounts import Accounts
 from lbctl.load.alarm import Alarms, best_alarm
 from lbctl.load.backends import Backends
+from lbctl.load.delegation import Delegation
 from lbctl.load.engine import Engine
 from lbctl.load.engines import ENGINES, Dialling
 from lbctl.load.hand import Hand
@@ -41,7 +42,7 @@ class Run:
     def __init__(self, task: Task, clock: Clock, network: Network = TCP, alarms: Alarms = best_alarm) -> None:
         flusher = Flusher()
         tally = Tally()
-        balancer = Balancer(POLICIES[task.policy], Random(task.seed))
+        balancer = Balancer(ALL_POLICIES[task.policy], Random(task.seed))
         self._task = task
         self._clock = clock
         self._stopwatch = Stopwatch(clock)
@@ -54,9 +55,14 @@ class Run:
         dialling = Dialling(
             task.request_for, flusher, clock, Random(task.seed), task.secure_for, task.connection, network
         )
-        self.backends = Backends(
-            balancer, self._engine, tally, ENGINES[task.engine], dialling, self.note, self._stopwatch.elapsed_s
-        )
+        factory = ENGINES[task.engine]
+        self._delegation: Delegation | None = None
+        if task.policy in GRPC_POLICIES:
+            self._delegation = Delegation(task.policy, self._engine, dialling, self._renewed)
+            factory = self._delegation.factory
+        self.backends = Backends(balancer, self._engine, tally, factory, dialling, self.note, self._stopwatch.elapsed_s)
+        if self._delegation is not None:
+            self.backends.unplaced = self._delegation.lane
         self._pulse = Pulse(clock)
         self._reporter = Reporter(
             task, clock, self._engine, self._loop, accounts, balancer, self.backends, self._pulse, self._events
@@ -83,6 +89,9 @@ class Run:
     def note(self, kind: str, backend: str | None, text: str, level: str = "info") -> None:
         """Add an event to the report."""
         self._events.add(Event(self._stopwatch.elapsed_s(), kind, backend, text, level))
+
+    def _renewed(self, text: str) -> None:
+        self.note("policy", None, text, "change")
 
     def apply(self, instances: Iterable[Instance]) -> None:
         """Follow a full snapshot of the registry."""
@@ -122,6 +131,8 @@ class Run:
     async def aclose(self) -> None:
         """Close every connection."""
         await self.backends.aclose()
+        if self._delegation is not None:
+            await self._delegation.aclose()
 
     def _after(self, name: str, seconds: float, then: Callable[[], None]) -> None:
         self._timers[name] = asyncio.get_running_loop().call_later(seconds, then)
