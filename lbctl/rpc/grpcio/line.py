@@ -65,6 +65,7 @@ class Line:
         network: Network,
         clock: Clock,
         told: Told,
+        keep_messages: bool = False,
     ) -> None:
         self.members = tuple(members)
         self.policy = policy
@@ -74,6 +75,7 @@ class Line:
         self._arguments = [*arguments, ("grpc.service_config", policy.service_config())]
         self._clock = clock
         self._told = told
+        self._keep_messages = keep_messages
         self._taps = [Tap(member.endpoint, member.secure, options, network, self) for member in members]
         self._member_of = dict(zip(self._taps, self.members, strict=True))
         self._channel: Channel | None = None
@@ -98,6 +100,7 @@ class Line:
             counters=self.counters,
             ended=self._ended,
             moved=self._look,
+            keep_messages=self._keep_messages,
         )
         self._look()
 

@@ -40,6 +40,7 @@ _CONNECTION: Final = re.compile(
     r"|recvmsg:|sendmsg:"
     r"|GOAWAY received"
     r"|keepalive watchdog timeout"
+    r"|\S+: subchannel lost all connections$"
     r"|Empty update$|empty address list)"
 )
 _REFUSED_STREAM: Final = 7
@@ -63,10 +64,12 @@ def ending(code: int, details: str) -> Ending:
         number = int(reset["code"])
         reply = Reply(known, Origin.TRANSPORT, f"stream reset by peer: {error_name(number)}")
         return Ending(reply, number == _REFUSED_STREAM, number)
-    return Ending(Reply(known, _origin(why, known, removed=removed is not None), _reason(why)))
+    # C-core ends so those streams alone whose number is above the GOAWAY's last one.
+    unprocessed = removed is not None and why.startswith("GOAWAY received")
+    return Ending(Reply(known, _origin(why, removed=removed is not None), _reason(why)), unprocessed)
 
 
-def _origin(why: str, code: Code, *, removed: bool) -> Origin:
+def _origin(why: str, *, removed: bool) -> Origin:
     if _OWN.match(why):
         return Origin.CLIENT
     if _HTTP.match(why):

@@ -139,6 +139,7 @@ class SharedChannel:
         options: ConnectionOptions,
         network: Network,
         renewed: Callable[[str], None],
+        keep_messages: bool = False,
     ) -> None:
         self.state = Connectivity.CONNECTING
         self.reason = ""
@@ -150,6 +151,7 @@ class SharedChannel:
         self._options = options
         self._network = network
         self._renewed = renewed
+        self._keep_messages = keep_messages
         self._baskets = Basket()
         self._members: list[Member] = []
         self._unwanted: frozenset[Member] = frozenset()  # listed and ready, and not to be picked
@@ -230,6 +232,7 @@ class SharedChannel:
             network=self._network,
             clock=self._clock,
             told=self._told,
+            keep_messages=self._keep_messages,
         )
         self._lines.add(line)
         if self._line is None:
