@@ -160,6 +160,11 @@ class Reply(NamedTuple):
     sent: int = 0  # messages of a stream that were written
     received: int = 0  # messages of a stream that came back
 
+    @property
+    def is_ok(self) -> bool:
+        """Whether the call counts as OK; one whose reply failed a check of ours keeps the server's code."""
+        return self.code is Code.OK and self.origin is Origin.SERVER
+
 
 class Event(NamedTuple):
     """Something worth telling during a run or a watch; seconds since its start.

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from difflib import get_close_matches
 from typing import Annotated, Final
 
-from lbctl.balance.policies import POLICIES
+from lbctl.balance.policies import ALL_POLICIES, GRPC_POLICIES, POLICIES
 from lbctl.cli.flags import Flags, one_of, option, switch
 from lbctl.cli.values import parse_count, parse_duration, parse_positive_duration, parse_rate
 
@@ -18,10 +18,11 @@ _RESULT: Final = "Screen and result"
 
 def parse_policy(text: str) -> str:
     """The name of a policy; raises ValueError with the nearest one."""
-    if text not in POLICIES:
-        near = get_close_matches(text, list(POLICIES), n=1)
+    if text not in ALL_POLICIES:
+        known = GRPC_POLICIES if text.startswith("grpc") else POLICIES
+        near = get_close_matches(text, list(known), n=1)
         meant = f"did you mean {near[0]}? " if near else ""
-        raise ValueError(f"{text!r} is not a policy ({meant}there are {', '.join(POLICIES)})")
+        raise ValueError(f"{text!r} is not a policy ({meant}there are {', '.join(known)})")
     return text
 
 
@@ -104,7 +105,8 @@ class LoadFlags(Flags):
         str | None,
         option(
             "--policy",
-            text=f"{', '.join(POLICIES)} (default {DEFAULT_POLICY}); with --engine grpcio also gRPC's own, grpc:NAME",
+            text=f"{', '.join(POLICIES)} (default {DEFAULT_POLICY}); "
+            f"with --engine grpcio also gRPC's own, {', '.join(GRPC_POLICIES)}",
             metavar="NAME",
             panel=_LOAD,
             parse=parse_policy,

@@ -6,6 +6,7 @@ from collections.abc import Mapping, Sequence
 from random import SystemRandom
 from typing import Final
 
+from lbctl.balance.policies import GRPC_POLICIES
 from lbctl.cli.connection_options import DEFAULT_ENGINE, ConnectionFlags
 from lbctl.cli.hammer_options import DEFAULT_POLICY, LoadFlags, parse_policy
 from lbctl.cli.metadata import headers
@@ -101,8 +102,8 @@ def _policy(given: str | None, settings: Settings, engine: str) -> str:
             parse_policy(name)
         except ValueError as error:
             raise UsageError(f"{settings.origins.get('policy', 'policy')}: {error}") from None
-    if name.startswith("grpc:") and engine != "grpcio":
-        raise UsageError(f"--policy {name} is a balancer of the gRPC library", "add --engine grpcio")
+    if name in GRPC_POLICIES and engine != "grpcio":
+        raise UsageError(f"--policy {name} is gRPC's own balancer", f"--engine grpcio --policy {name}")
     return name
 
 

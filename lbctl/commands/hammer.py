@@ -143,6 +143,7 @@ def _task(request: Hammer, service: Service, reaching: Reaching, calling: Callin
         connection=request.connection,
         engine=request.engine,
         retry=request.retry,
+        judge=calling.judge,
         grace_s=request.grace_s,
     )
 

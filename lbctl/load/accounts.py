@@ -83,7 +83,7 @@ class Accounts:
         """Calls that ended and whose reply took more than one read; those that are not OK are among ``replies``."""
         failed: dict[Batch, int] = {}
         for call, reply in replies:
-            if reply.code:
+            if not reply.is_ok:
                 failed[call] = failed.get(call, 0) + 1
         for call, first_ns in early:
             if failed.get(call):
@@ -114,9 +114,9 @@ class Accounts:
         if late:
             self.late += reply.origin is not Origin.TRANSPORT
             self.late_ok += reply.code is Code.OK
-        if reply.sent or reply.received or reply.code is Code.OK:
-            self.tally.streams.end(reply.sent, reply.received, ok=reply.code is Code.OK and not late)
-        if reply.code is Code.OK and not late:
+        if reply.sent or reply.received or reply.is_ok:
+            self.tally.streams.end(reply.sent, reply.received, ok=reply.is_ok and not late)
+        if reply.is_ok and not late:
             self.done(lane, [call], now_ns)
         else:
             self.failed(lane, call, LATE if late else reply, now_ns)

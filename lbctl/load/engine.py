@@ -18,6 +18,7 @@ from lbctl.clock import Clock
 from lbctl.load.accounts import CANCELLED, FOREVER_NS, LATE, Accounts
 from lbctl.load.batch import Batch
 from lbctl.load.lane import Lane
+from lbctl.load.plan import Judge
 from lbctl.model import Code, Origin, Reply
 from lbctl.rpc.link import Flusher
 from lbctl.rpc.transport import Baskets
@@ -36,11 +37,20 @@ class Engine:
     """Sends calls and accounts for every one of them: issued = completed + in flight, always.
 
     ``refill`` is called whenever calls have ended or may be issued again. With ``retry`` a call that a backend did not
-    process is sent once more.
+    process is sent once more. With ``judge``, which needs transports that keep messages, it has the last word on every
+    reply.
     """
 
     def __init__(
-        self, balancer: Balancer, accounts: Accounts, flusher: Flusher, clock: Clock, *, timeout_ns: int, retry: bool
+        self,
+        balancer: Balancer,
+        accounts: Accounts,
+        flusher: Flusher,
+        clock: Clock,
+        *,
+        timeout_ns: int,
+        retry: bool,
+        judge: Judge | None = None,
     ) -> None:
         self.issued = 0
         self.completed = 0
@@ -50,6 +60,7 @@ class Engine:
         self.starving_since_ns = 0  # when calls began to wait because no backend is ready, 0 while one is
         self._timeout_ns = timeout_ns
         self._retry = retry
+        self._judge = judge
         self._balancer = balancer
         self._accounts = accounts
         self._wait = accounts.tally.wait
@@ -137,6 +148,9 @@ class Engine:
 
     def absorb(self, lane: Lane, session: Baskets, now_ns: int) -> None:
         """Take what a connection finished, record it, and have as many new calls started."""
+        if self._judge is not None:
+            judge = self._judge
+            session.replies = [(call, judge(reply)) for call, reply in session.replies]
         if session.early or session.gaps:
             self._absorb_details(session, now_ns)
         done = session.done

@@ -34,6 +34,7 @@ class Dialling:
     secure_for: Callable[[Instance], Secure | None] = plaintext
     options: ConnectionOptions = field(default_factory=ConnectionOptions)
     network: Network = TCP
+    keep_messages: bool = False
 
 
 Factory = Callable[[Instance, Listener, Dialling], Transport]
@@ -52,6 +53,7 @@ def wire(instance: Instance, listener: Listener, how: Dialling) -> Transport:
         options=how.options,
         secure=how.secure_for(instance),
         network=how.network,
+        keep_messages=how.keep_messages,
     )
 
 
@@ -67,6 +69,7 @@ def grpcio(instance: Instance, listener: Listener, how: Dialling) -> Transport:
         clock=how.clock,
         options=how.options,
         secure=how.secure_for(instance),
+        keep_messages=how.keep_messages,
     )
 
 
@@ -86,6 +89,7 @@ def shared(policy: str, peer: object, listener: Listener, how: Dialling, renewed
         options=how.options,
         network=how.network,
         renewed=renewed,
+        keep_messages=how.keep_messages,
     )
 
     def member(instance: Instance, one: Listener, how: Dialling) -> Transport:

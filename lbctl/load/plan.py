@@ -6,11 +6,13 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Final
 
-from lbctl.model import Instance
+from lbctl.model import Instance, Reply
 from lbctl.rpc.options import ConnectionOptions, Secure
 from lbctl.wire.request import Request
 
 MAX_OUTSTANDING: Final = 10_000
+
+Judge = Callable[[Reply], Reply]
 
 
 def plaintext(instance: Instance) -> Secure | None:
@@ -44,7 +46,8 @@ class Task:
     """What a run is about: the names shown, the policy, the seed of every random choice, and the load.
 
     ``request_for`` and ``secure_for`` say what each backend is sent, and whether by TLS. Without ``retry`` a call that
-    a backend says it did not process ends with what it said.
+    a backend says it did not process ends with what it said. With ``judge`` every reply is kept and shown to it, and
+    what it returns is counted.
     """
 
     service: str
@@ -57,6 +60,7 @@ class Task:
     connection: ConnectionOptions = field(default_factory=ConnectionOptions)
     engine: str = "wire"  # a name in ``lbctl.load.engines.ENGINES``
     retry: bool = True
+    judge: Judge | None = None
     grace_s: float = 5.0
     starve_s: float = 30.0  # how long a run without a duration waits for any backend to be ready
     policy_options: Mapping[str, str] = field(default_factory=dict)

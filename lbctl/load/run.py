@@ -49,11 +49,20 @@ class Run:
         self._events = EventLog()
         accounts = Accounts(tally, clock)
         plan = task.plan
-        self._engine = Engine(balancer, accounts, flusher, clock, timeout_ns=plan.timeout_ns, retry=task.retry)
+        self._engine = Engine(
+            balancer, accounts, flusher, clock, timeout_ns=plan.timeout_ns, retry=task.retry, judge=task.judge
+        )
         self._loop = loop_for(plan, self._engine, clock, alarms)
         # Jitter of reconnects has its own source: picks must not depend on how often a connection failed.
         dialling = Dialling(
-            task.request_for, flusher, clock, Random(task.seed), task.secure_for, task.connection, network
+            task.request_for,
+            flusher,
+            clock,
+            Random(task.seed),
+            task.secure_for,
+            task.connection,
+            network,
+            keep_messages=task.judge is not None,
         )
         factory = ENGINES[task.engine]
         self._delegation: Delegation | None = None

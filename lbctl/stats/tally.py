@@ -25,7 +25,7 @@ from lbctl.stats.streams import StreamTally
 
 
 class _Counts:
-    """What one backend and the whole run count alike; ``failures`` has no OK in it, ``codes`` does."""
+    """What one backend and the whole run count alike; OK in ``failures`` are replies that failed a check of ours."""
 
     __slots__ = ("cancelled", "errors", "failures", "latency", "ok")
 
@@ -39,8 +39,10 @@ class _Counts:
     @property
     def codes(self) -> Mapping[Code, int]:
         """Completed calls by status code, OK first, then by falling count; cancelled calls are not in it."""
-        ordered = sorted(self.failures.items(), key=lambda item: (-item[1], item[0]))
-        return {Code.OK: self.ok, **dict(ordered)} if self.ok else dict(ordered)
+        ok = self.ok + self.failures.get(Code.OK, 0)
+        failures = (item for item in self.failures.items() if item[0] is not Code.OK)
+        ordered = sorted(failures, key=lambda item: (-item[1], item[0]))
+        return {Code.OK: ok, **dict(ordered)} if ok else dict(ordered)
 
     @property
     def completed(self) -> int:

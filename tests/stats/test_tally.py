@@ -72,6 +72,17 @@ def test_codes_come_with_ok_first_and_then_the_most_frequent() -> None:
     assert Tally().codes == {}
 
 
+def test_a_reply_that_failed_a_check_is_an_error_whose_code_is_ok() -> None:
+    tally = Tally()
+    backend = tally.backend(Identity("a", Endpoint("a", 1)))
+    tally.add_ok(backend, 1, 1, 1)
+    tally.failed(backend, Reply(Code.OK, Origin.CLIENT, "check failed: resp.code == 3"))
+    tally.failed(backend, Reply(Code.UNAVAILABLE))
+    assert (tally.ok, tally.errors) == (1, 2)
+    assert list(tally.codes.items()) == [(Code.OK, 2), (Code.UNAVAILABLE, 1)]
+    assert list(backend.codes.items()) == [(Code.OK, 2), (Code.UNAVAILABLE, 1)]
+
+
 def test_cancelled_calls_are_neither_ok_nor_errors() -> None:
     tally = Tally()
     tally.cancel(tally.backend(A))
