@@ -3,11 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from typing import Final
 
 from lbctl.discovery.listing import Listing
 from lbctl.model import Service
 from lbctl.view.services import in_rotation
 from lbctl.view.text import clean, plural
+
+_SELF_EVIDENT: Final = ("REFUSED", "TIMEOUT", "UNIMPLEMENTED")
+_MOST: Final = 5  # reasons that are told
 
 
 def notes(listing: Listing, *, one: bool, endpoints: Sequence[str]) -> Iterator[str]:
@@ -36,4 +40,17 @@ def _about(listing: Listing, service: Service) -> Iterator[str]:
     if listing.checked:
         ready = sum(in_rotation(listing, each) for each in service.instances)
         total = len(service.instances)
+        yield from _reasons(listing, service)
         yield f"{ready} of {total} ready" + ("" if ready == total else f"; {total - ready} need a look")
+
+
+def _reasons(listing: Listing, service: Service) -> Iterator[str]:
+    """Why instances cannot be called, where the word in the table does not say it all."""
+    told = []
+    for instance in service.instances:
+        health = listing.health_of(instance)
+        if health is not None and health.detail and health.status not in _SELF_EVIDENT:
+            told.append(f"note: {clean(instance.address)} {clean(health.detail)}")
+    yield from told[:_MOST]
+    if told[_MOST:]:
+        yield f"note: and {len(told) - _MOST} more"

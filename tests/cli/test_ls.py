@@ -8,6 +8,7 @@ import json
 import socket
 import time
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import pytest
@@ -195,6 +196,23 @@ def test_a_check_tells_who_refuses(lbctl: Lbctl, keys: Keys, closed_port: int) -
     assert said.out.split()[:5] == [f"127.0.0.1:{closed_port}", "1", "100.0%", "REFUSED", "-"]
     assert said.err == "0 of 1 ready; 1 need a look\n"
     assert said.status == 0
+
+
+def test_a_check_tells_why_where_a_word_does_not(lbctl: Lbctl, keys: Keys) -> None:
+    def hang_up(server: socket.socket) -> None:
+        peer, _ = server.accept()
+        with peer:
+            peer.recv(1000)
+            peer.sendall(b"HTTP/1.1 400 Bad Request\r\n\r\n")
+
+    with socket.create_server(("127.0.0.1", 0)) as server, ThreadPoolExecutor() as pool:
+        address = f"127.0.0.1:{server.getsockname()[1]}"
+        answers = [pool.submit(hang_up, server) for _ in range(2)]  # the call, and a look whether it is TLS
+        keys({"/services/echo/a": f"{address}|1"})
+        said = lbctl("ls", "echo", "--check", "--no-headers")
+        assert [answer.exception(5) for answer in answers] == [None, None]
+    assert said.out.split()[3] == "HTTP1"
+    assert said.err == f"note: {address} speaks HTTP/1.x, not HTTP/2\n0 of 1 ready; 1 need a look\n"
 
 
 def test_quiet_leaves_only_the_result(lbctl: Lbctl, keys: Keys) -> None:
