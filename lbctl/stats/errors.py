@@ -77,7 +77,8 @@ class ErrorTable:
         if text is None:
             if len(self._texts) >= _KNOWN_TEXTS:
                 self._texts.clear()
-            text = normalised(reply.reason)
+            # A check of ours is told as it was written.
+            text = normalised(reply.reason) if reply.code else reply.reason[:MESSAGE_CHARS]
             if len(reply.reason) <= MESSAGE_CHARS:
                 self._texts[reply.reason] = text
         return text if reply.raw_code is None else f"status {reply.raw_code}: {text}"

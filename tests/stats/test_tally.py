@@ -83,6 +83,12 @@ def test_a_reply_that_failed_a_check_is_an_error_whose_code_is_ok() -> None:
     assert list(backend.codes.items()) == [(Code.OK, 2), (Code.UNAVAILABLE, 1)]
 
 
+def test_a_check_is_told_as_it_was_written() -> None:
+    tally = Tally()
+    tally.failed(None, Reply(Code.OK, Origin.CLIENT, "check failed: resp.sequence > 100000"))
+    assert [group.message for group in tally.error_groups()] == ["check failed: resp.sequence > 100000"]
+
+
 def test_cancelled_calls_are_neither_ok_nor_errors() -> None:
     tally = Tally()
     tally.cancel(tally.backend(A))
