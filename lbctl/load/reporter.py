@@ -107,7 +107,7 @@ class Reporter:
     def _doubts(self, waits: Mapping[str, Wait], wire: Wire) -> Iterator[str]:
         """Everything the run has to say about its figures, except what the pulse knows."""
         resets = [lane.resets for lane in self.backends.lanes.values()]
-        yield from on_load(self.loop.dropped, self.task.plan.max_outstanding, self.engine.issued, self.loop.starts)
+        yield from on_load(self.loop.dropped, self.loop.starts)
         yield from on_waits(waits, self.task.connection.limits.max_streams)
         yield from on_connections(
             wire, max((each.most for each in resets), default=0), many=any(each.are_many for each in resets)

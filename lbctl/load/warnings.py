@@ -18,12 +18,13 @@ _WAITS: Final = {
 }
 
 
-def on_load(dropped: int, most: int, issued: int, starts: Starts | None) -> Iterator[str]:
+def on_load(dropped: int, starts: Starts | None) -> Iterator[str]:
     """The rate was not kept."""
     if dropped:
-        yield f"{dropped:,} calls were dropped: they were due while {most} were in flight; the rate was not reached"
-    if starts is not None and starts.late > _LATE * issued:
-        yield f"{starts.late / issued:.0%} of the calls were started more than 1 ms late: the times include that"
+        yield f"{dropped:,} calls were dropped, too many being in flight when they were due: the rate was not kept"
+    if starts is not None and starts.late > _LATE * starts.delays.total:
+        share = starts.late / starts.delays.total
+        yield f"{share:.0%} of the calls were started more than 1 ms late: the times include that"
 
 
 def on_waits(waits: Mapping[str, Wait], stream_limit: int) -> Iterator[str]:
@@ -53,4 +54,4 @@ def _cancelled(most: int) -> str:
 
 def percent(share: float) -> str:
     """A share as people write it: two digits are enough."""
-    return f"{share * 100:.1f} %" if share < 0.1 else f"{share * 100:.0f} %"
+    return f"{share * 100:.1f}%" if share < 0.1 else f"{share * 100:.0f}%"

@@ -6,7 +6,7 @@ from lbctl.stats.report import Report
 from lbctl.view.header import header, warning
 from lbctl.view.layout import LINE_HEIGHT, LINE_WIDTH, Plan, plan
 from lbctl.view.lines import filled
-from lbctl.view.pages import events_page, footer, one_line, with_help
+from lbctl.view.pages import connections_page, events_page, footer, one_line, with_help
 from lbctl.view.panels import lower
 from lbctl.view.table import table
 from lbctl.view.theme import Glyphs, Look, Style
@@ -49,6 +49,8 @@ def body(report: Report, ui: Ui, width: int, height: int, look: Look) -> list[st
     shape = planned(report, ui, width, height)
     if ui.page == "events":
         return events_page(report, ui, shape.body, width, look)
+    if ui.page == "connections":
+        return connections_page(report, shape.body, width, look)
     rows = ui.ordered(report)
     chosen = rows[ui.position(rows)] if rows and ui.can_type else None
     lines = table(report, ui, shape.rows, width, look) + lower(report, ui, shape, chosen, width, look)

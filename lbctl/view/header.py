@@ -52,8 +52,7 @@ def _method(report: Report, room: int, width: int, look: Look) -> Span:
 
 
 def _pace(report: Report) -> str:
-    load = report.load
-    return f"{load.rps:g}/s" if load.rps else f"c={count(report.concurrency, 6)}"
+    return f"open loop {report.rps:,g}/s" if report.rps else f"c={count(report.concurrency, 6)}"
 
 
 def _flag(report: Report, look: Look) -> Span:

@@ -44,6 +44,7 @@ class HammerView:
             "r": self._reverse,
             "enter": self._toggle_focus,
             "e": lambda: self._turn_to("events"),
+            "n": lambda: self._turn_to("connections"),
             "?": lambda: self._turn_to("help"),
             "esc": lambda: self._turn_to("main"),
         }

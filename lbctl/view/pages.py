@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from lbctl.stats.report import Report
+from lbctl.view.connections import connection_lines
 from lbctl.view.event_panel import error_lines, event_lines
 from lbctl.view.header import fraction
 from lbctl.view.lines import filled, fitting, rule
@@ -40,6 +41,7 @@ HELP = (
     ("h", "histogram on or off"),
     ("s r", "sort by the next, reverse"),
     ("e", "all errors and events"),
+    ("n", "connections"),
     ("Ctrl-L", "repaint"),
     ("? Esc", "close"),
 )
@@ -111,6 +113,12 @@ def events_page(report: Report, ui: Ui, lines: int, width: int, look: Look) -> l
     skip = max(min(ui.scroll, len(report.events) - rows), 0)
     title = f"EVENTS {len(report.events):,}" + (f"  ({skip:,} newer below)" if skip else "")
     return filled([*head, rule(title, width, look), *event_lines(report, rows, width, look, skip)], lines)
+
+
+def connections_page(report: Report, lines: int, width: int, look: Look) -> list[str]:
+    """What happened on connections, all of it; exactly ``lines`` lines."""
+    found = connection_lines(report, look, whole=True)
+    return filled([rule("CONNECTIONS", width, look), *(look.elide(line, width) for line in found)], lines)
 
 
 def one_line(report: Report, ui: Ui, width: int, look: Look) -> str:

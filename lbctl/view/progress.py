@@ -16,6 +16,7 @@ from lbctl.view.text import clean, clock, count, duration, error_rate
 from lbctl.view.theme import ASCII, PLAIN, Glyphs, Look
 
 _LOOK_S = 0.25  # how often events are looked for
+_EVENTS = 20  # written at a look: a storm must not bury the progress
 
 
 def progress_line(report: Report, finished_before: int, seconds: float) -> str:
@@ -79,11 +80,14 @@ class PlainScreen:
     def _tell_events(self, report: Report) -> None:
         events = report.events
         names = {row.key: row.address for row in report.backends}
-        for index in range(self._events, len(events)):
+        new = range(self._events, len(events))
+        for index in new[:_EVENTS]:
             event = events[index]
             _, mark = event_mark(event.level, self._look)
             words = clean(event_words(event, names), ascii_only=self._look.glyphs.ascii)
             self._write(f"event  {clock(event.t_s)} {mark} {words}")
+        if len(new) > _EVENTS:
+            self._write(f"event  {clock(report.elapsed_s)} {len(new) - _EVENTS:,} more, all in the JSON document")
         self._events = len(events)
 
 

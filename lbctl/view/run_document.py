@@ -6,8 +6,9 @@ from collections.abc import Iterable, Mapping
 
 from lbctl import __version__
 from lbctl.model import Code, Event
-from lbctl.stats.report import BackendRow, Balance, ErrorGroup, Generator, Load, Report
+from lbctl.stats.report import BackendRow, Balance, ErrorGroup, Load, Report
 from lbctl.view.figures import Document, histogram, latency_ms, rate, ratio, seconds_of, stamp
+from lbctl.view.wire_document import run_wire, streams, wire
 
 RUN = "lbctl.run/v1"
 
@@ -32,11 +33,14 @@ def run_document(report: Report, thresholds: Iterable[Mapping[str, object]] = ()
         "latency_ms": latency_ms(report.latency),
         "service_ms": latency_ms(report.service_time),
         "wait_ms": latency_ms(report.wait),
+        "first_byte_ms": latency_ms(report.first_byte),
         "histogram": histogram(report.latency),
         "balance": _balance(report.balance),
         "backends": _backends(report),
         "events": [_event(event) for event in report.events],
-        "generator": _generator(report.generator),
+        "generator": _generator(report),
+        "wire": run_wire(report),
+        "streams": streams(report.streams),
         "thresholds": [dict(threshold) for threshold in thresholds],
     }
 
@@ -120,6 +124,8 @@ def _backend(row: BackendRow, picks: int, expected: float, elapsed_s: float) -> 
         "reason": row.reason,
         "joined_s": seconds_of(row.joined_s),
         "left_s": None if row.left_s is None else seconds_of(row.left_s),
+        "dropped": row.dropped,
+        "wire": wire(row.wire),
     }
 
 
@@ -127,11 +133,14 @@ def _event(event: Event) -> Document:
     return {"t_s": seconds_of(event.t_s), "kind": event.kind, "backend": event.backend, "text": event.text}
 
 
-def _generator(generator: Generator) -> Document:
+def _generator(report: Report) -> Document:
+    generator, starts = report.generator, report.starts
     return {
         "engine": generator.engine,
         "cpu_s": round(generator.cpu_s, 4),
         "busy": ratio(generator.busy),
         "lag_p99_ms": round(generator.lag_p99_ms, 4),
+        "late_starts": 0 if starts is None else starts.late,
+        "start_ms": None if starts is None else latency_ms(starts.delays),
         "warnings": list(generator.warnings),
     }

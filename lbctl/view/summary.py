@@ -4,8 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from lbctl.stats.histogram import Histogram
 from lbctl.stats.report import BackendRow, ErrorGroup, Report
 from lbctl.view.bars import bar
+from lbctl.view.connections import connection_lines
 from lbctl.view.digest import Digest, digest
 from lbctl.view.event_panel import SERVER_FAULTS, event_line
 from lbctl.view.latency_panel import buckets
@@ -26,18 +28,24 @@ def summary(
     command: str = "",
     *,
     stopped_by: str = "Ctrl-C",
+    verbose: bool = False,
     style: Style = PLAIN,
     glyphs: Glyphs = UNICODE,
 ) -> str:
-    """Return the whole text, with a line end; ``command`` is what was typed, ``stopped_by`` what interrupted it."""
+    """Return the whole text, with a line end; ``command`` is what was typed, ``stopped_by`` what interrupted it.
+
+    With ``verbose`` everything that is known of the connections is told, not only what is worth a look.
+    """
     look = Look(style, glyphs)
     parts = [
         [look.show(command)] if command else [],
         _stopped(report, stopped_by, look),
-        _totals(report, look),
+        _totals(report, look, verbose=verbose),
         _distribution(report, look),
         _latency(report, look),
         _errors(report, look),
+        _streams(report, look),
+        _connections(report, look, verbose=verbose),
         _events(report, look),
         _warnings(report, look),
     ]
@@ -58,7 +66,7 @@ def _stopped(report: Report, stopped_by: str, look: Look) -> list[str]:
     return [look.paint(look.style.warn, f"{reason} after {report.elapsed_s:.1f}s ({report.completed:,}{of})")]
 
 
-def _totals(report: Report, look: Look) -> list[str]:
+def _totals(report: Report, look: Look, *, verbose: bool) -> list[str]:
     style = look.style
     rate = report.completed / report.elapsed_s if report.elapsed_s > 0 else 0.0
     share = f"({report.ok / report.completed * 100:.2f}%)" if report.completed else ""
@@ -81,7 +89,7 @@ def _totals(report: Report, look: Look) -> list[str]:
     if extra:
         lines.append("  also      " + "    ".join(extra))
     lines.append(f"  policy    {look.show(_policy(report))}, seed {report.seed}")
-    return lines + _times(report)
+    return lines + _times(report, verbose=verbose)
 
 
 def _seconds(seconds: float) -> str:
@@ -91,7 +99,7 @@ def _seconds(seconds: float) -> str:
 def _mode(report: Report) -> str:
     load = report.load
     if load.rps:
-        return f"open loop at {load.rps:g}/s, times count from the planned start"
+        return f"open loop at {report.rps or load.rps:,g}/s, times count from the plan"
     return f"closed loop, {report.concurrency:,} in flight"
 
 
@@ -100,7 +108,7 @@ def _policy(report: Report) -> str:
     return f"{report.policy} ({options})" if options else report.policy
 
 
-def _times(report: Report) -> list[str]:
+def _times(report: Report, *, verbose: bool) -> list[str]:
     histogram = report.latency
     if not histogram.total:
         return ["  latency   - (no call ended well)"]
@@ -112,13 +120,19 @@ def _times(report: Report) -> list[str]:
         f"  latency   {first}  {middle}",
         f"            p99 {named['p99']}  p99.9 {named['p99.9']}  max {duration(histogram.max_us)}",
     ]
-    if report.load.rps and report.service_time.total and report.wait.total:
-        service, wait = report.service_time.quantiles((0.5, 0.99)), report.wait.quantiles((0.5, 0.99))
-        lines.append(
-            f"  of it     service p50 {duration(service[0])}  p99 {duration(service[1])}"
-            f"    wait p50 {duration(wait[0])}  p99 {duration(wait[1])}"
-        )
+    if (report.load.rps or verbose) and report.service_time.total and report.wait.total:
+        lines.append(f"  of it     service {_two(report.service_time)}    wait {_two(report.wait)}")
+    if verbose and report.first_byte.total:
+        lines.append(f"            first byte {_two(report.first_byte)}")
+    if report.starts is not None and report.starts.delays.total:
+        late = f"    late {report.starts.late:,}" if report.starts.late else ""
+        lines.append(f"  starts    {_two(report.starts.delays)} behind the plan{late}")
     return lines
+
+
+def _two(times: Histogram) -> str:
+    p50, p99 = times.quantiles((0.5, 0.99))
+    return f"p50 {duration(p50)}  p99 {duration(p99)}"
 
 
 def _distribution(report: Report, look: Look) -> list[str]:
@@ -245,6 +259,29 @@ def _place(group: ErrorGroup, look: Look) -> str:
     """Return the backend with most of a kind's errors, and its part of them."""
     address = next(iter(group.backends), "")
     return f"{look.show(address)} {group.backends[address] * 100 // max(group.count, 1)}%" if address else ""
+
+
+def _streams(report: Report, look: Look) -> list[str]:
+    found = report.streams
+    if found is None:
+        return []
+    lines = [look.paint(look.style.bold, "Streams")]
+    for label, number, per_call in (
+        ("sent", found.sent, found.sent_per_call),
+        ("received", found.received, found.received_per_call),
+    ):
+        each = f"    per call {per_call.least:,} to {per_call.most:,}, mean {per_call.mean:,.1f}" if per_call else ""
+        lines.append(f"  {label:<10}{plural(number, 'message')}{each}")
+    if found.gaps.total:
+        lines.append(f"  gaps      {_two(found.gaps)}  max {duration(found.gaps.max_us)} between two that came")
+    if report.first_byte.total:
+        lines.append(f"  first     {_two(report.first_byte)} from the start of the call to the reply's first byte")
+    return lines
+
+
+def _connections(report: Report, look: Look, *, verbose: bool) -> list[str]:
+    lines = connection_lines(report, look, whole=verbose)
+    return [look.paint(look.style.bold, "Connections"), *lines] if lines else []
 
 
 def _events(report: Report, look: Look) -> list[str]:

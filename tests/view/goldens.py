@@ -11,7 +11,7 @@ from lbctl.view.hammer_frame import build
 from lbctl.view.summary import summary
 from lbctl.view.theme import ASCII, PLAIN, UNICODE, Glyphs
 from lbctl.view.watch_frame import WatchUi, build_watch
-from tests.view.sample import left_and_joined, load_aware, open_loop, sample, seasoned
+from tests.view.sample import left_and_joined, load_aware, open_loop, sample, seasoned, streaming, troubled
 from tests.view.sample_watch import watch_sample
 
 FOLDER = Path(__file__).parent.parent / "golden"
@@ -35,6 +35,14 @@ def hammer(
     return "\n".join(build(report, ui, width, height, PLAIN, glyphs)) + "\n"
 
 
+def connections(width: int, height: int) -> str:
+    """Return the page of connections of a run in trouble."""
+    report = troubled()
+    ui = seasoned(report)
+    ui.page = "connections"
+    return "\n".join(build(report, ui, width, height, PLAIN, UNICODE)) + "\n"
+
+
 def watch(width: int, height: int, **changes: Any) -> str:  # noqa: ANN401
     """Return a frame of the invented watch."""
     return "\n".join(build_watch(watch_sample(**changes), WatchUi(), width, height, PLAIN, UNICODE)) + "\n"
@@ -55,6 +63,8 @@ GOLDENS: dict[str, Callable[[], str]] = {
     "hammer-80x24-paused": lambda: hammer(80, 24, paused=True),
     "hammer-80x24-stopping": lambda: hammer(80, 24, stopping=True),
     "hammer-80x24-warned": lambda: hammer(80, 24, generator=_WARNED),
+    "hammer-80x24-open-loop": lambda: hammer(80, 24, rps=5000.0),
+    "hammer-80x24-connections": lambda: connections(80, 24),
     "hammer-100x30-twenty": lambda: hammer(100, 30, 20, skewed=True),
     "hammer-140x45": lambda: hammer(140, 45, skewed=True),
     "hammer-140x45-hundred": lambda: hammer(140, 45, 100),
@@ -67,6 +77,10 @@ GOLDENS: dict[str, Callable[[], str]] = {
     "summary-interrupted": lambda: summary(sample(5, skewed=True, end_reason="interrupted"), _COMMAND),
     "summary-moved": lambda: summary(left_and_joined(), _COMMAND),
     "summary-open-loop": lambda: summary(open_loop(), _COMMAND),
+    "summary-troubled": lambda: summary(troubled(), _COMMAND),
+    "summary-troubled-verbose": lambda: summary(troubled(), _COMMAND, verbose=True, glyphs=ASCII),
+    "summary-verbose": lambda: summary(sample(5, end_reason="completed", in_flight=0), _COMMAND, verbose=True),
+    "summary-streaming": lambda: summary(streaming(), _COMMAND),
     "summary-load-aware": lambda: summary(load_aware(), _COMMAND),
     "summary-nothing": lambda: summary(sample(0, calls=0, generator=_WARNED), glyphs=ASCII),
 }

@@ -9,7 +9,19 @@ from typing import Any
 
 from lbctl.model import Code, Event, Origin
 from lbctl.stats.histogram import Histogram
-from lbctl.stats.report import BackendRow, Balance, ErrorGroup, Generator, Load, Report
+from lbctl.stats.report import (
+    BackendRow,
+    Balance,
+    ErrorGroup,
+    Generator,
+    Load,
+    Report,
+    Starts,
+    Streams,
+    Wait,
+    Wire,
+)
+from lbctl.stats.streams import Spread
 from lbctl.view.ui import Ui
 
 STARTED = datetime(2026, 1, 1, 12, 0, 0, tzinfo=UTC)
@@ -196,7 +208,61 @@ def open_loop() -> Report:
     wait = Histogram()
     wait.record(40, 6000)
     wait.record(21_000, 200)
-    return replace(report, load=replace(report.load, mode="open", rps=520.0), wait=wait)
+    delays = Histogram()
+    delays.record(26, 6100)
+    delays.record(1800, 92)
+    load = replace(report.load, mode="open", rps=520.0, concurrency=None)
+    return replace(
+        report,
+        load=load,
+        wait=wait,
+        rps=650.0,
+        starts=Starts(92, delays),
+        retried={"refused": 3},
+        wire=Wire(3, opened=3),
+    )
+
+
+def troubled() -> Report:
+    """Return a finished run on connections that gave trouble of every kind."""
+    wire = Wire(
+        sockets=3,
+        opened=9,
+        closed={"by peer": 4, "keepalive timeout": 2, "by lbctl": 3},
+        goaways={"NO_ERROR": 4, 'ENHANCE_YOUR_CALM "too_many_pings"': 1},
+        rst_sent={"CANCEL": 120},
+        rst_received={"REFUSED_STREAM": 31, "INTERNAL_ERROR": 2},
+        pings=12,
+        pings_sent=3,
+        settings=9,
+        late_frames=240,
+        late_ok=17,
+        anomalies={"content-length mismatch": 2},
+        protocol_errors=1,
+        header_cache_hit=0.9971,
+        bytes_in=1_234_567,
+        bytes_out=345_678,
+        replies_per_read=31.4,
+        blocked_writes=5,
+        paused_s=2.5,
+    )
+    waits = {"slot": Wait(4100, 0.37), "peer": Wait(62, 0.021), "connection": Wait(3, 0.0004)}
+    report = sample(3, end_reason="completed", in_flight=0, retries=35, retried={"refused": 31, "goaway": 4})
+    warnings = ("stream limit 100 reached: 37% of the time was waiting for a slot; --connections N opens more",)
+    generator = replace(report.generator, warnings=warnings)
+    rows = tuple(replace(row, wire=replace(wire, sockets=1, opened=3)) for row in report.backends)
+    first = report.latency.copy()
+    return replace(report, wire=wire, waits=waits, generator=generator, first_byte=first, wait=first, backends=rows)
+
+
+def streaming() -> Report:
+    """Return a finished run of a method that streams both ways."""
+    report = sample(3, end_reason="completed", in_flight=0)
+    gaps = Histogram()
+    gaps.record(1_000, 50_000)
+    gaps.record(12_000, 900)
+    streams = Streams(31_000, 62_000, Spread(5, 5.0, 5), Spread(8, 10.02, 12), gaps)
+    return replace(report, method="demo.echo.v1.Echo/Chat", streams=streams, first_byte=report.latency)
 
 
 def load_aware() -> Report:
