@@ -13,13 +13,12 @@ from lbctl.wire import frames as h2
 from lbctl.wire import talks
 from lbctl.wire.frames import ErrorCode, error_name
 from lbctl.wire.head import Head
-from lbctl.wire.header_reader import CompressionError, HeaderBomb
+from lbctl.wire.header_block import CompressionError, HeaderBomb
 from lbctl.wire.response import MessageTooLarge, Response
 from lbctl.wire.state import Partial, State
 from lbctl.wire.status import from_rst, local, of_response
 from lbctl.wire.windows import STREAM_WINDOW, WindowOverflow
 
-SOFT_HEADER_LIMIT: Final = 64 << 10  # decoded octets of one block; the call fails, the connection lives
 _MAX_BLOCK: Final = 256 << 10  # compressed octets of one block over its CONTINUATION frames
 _MAX_PIECES: Final = 128
 
@@ -133,19 +132,12 @@ def _on_block(state: State, flags: int, stream: int, block: bytes) -> None:
     for name in head.anomalies:
         state.count("anomaly", name)
     ended = bool(flags & h2.END_STREAM)
-    problem = _stream_problem(head)
-    if problem is not None:
-        return state.reset(stream, ErrorCode.PROTOCOL_ERROR, problem, ended=ended)
+    if head.flaw:
+        return state.reset(stream, ErrorCode.PROTOCOL_ERROR, local(Code.INTERNAL, head.flaw), ended=ended)
     response = state.response_of(stream)
     if response.head is None:
         return _on_first_head(state, stream, response, head, ended=ended)
     return _on_trailers(state, stream, response, head, ended=ended)
-
-
-def _stream_problem(head: Head) -> Reply | None:
-    if head.size > SOFT_HEADER_LIMIT:
-        return local(Code.INTERNAL, f"response headers of {head.size} bytes exceed {SOFT_HEADER_LIMIT}")
-    return local(Code.INTERNAL, head.flaw) if head.flaw else None
 
 
 def _on_first_head(state: State, stream: int, response: Response, head: Head, *, ended: bool) -> None:

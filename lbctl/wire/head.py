@@ -37,12 +37,11 @@ class Head:
     grpc_message: str
     flaw: str
     anomalies: tuple[str, ...]
-    size: int  # RFC 9113 §6.5.2: names + values + 32 each
     fast: int
 
 
 def parse(fields: list[Field]) -> Head:
-    """Classify a decoded block; never raises on odd but legal values."""
+    """Classify a decoded block, or those of its fields that tell anything; never raises on odd but legal values."""
     values: dict[bytes, list[bytes]] = {}
     for name, value in fields:
         values.setdefault(name, []).append(value)
@@ -62,7 +61,6 @@ def parse(fields: list[Field]) -> Head:
         grpc_message=decode_message(values.get(b"grpc-message", [b""])[0]),
         flaw=flaw,
         anomalies=anomalies,
-        size=sum(len(name) + len(value) + 32 for name, value in fields),
         fast=NOT_FAST,
     )
     return _marked(head)

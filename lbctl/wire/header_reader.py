@@ -1,52 +1,35 @@
-"""Response header blocks: decoded by hpack, answered from a cache only while that is provably right.
+"""Response header blocks: taken apart only where their meaning is not known already.
 
-The same bytes mean other headers once the dynamic table has changed. So the table counts its changes, a decode that
+The same bytes mean other headers once the dynamic table has changed. So the table counts its changes, a block that
 changed it empties the cache and is not stored, and what the cache holds is therefore always true of the table as it is.
+Behind that is a second cache, of heads by the fields that tell: a block with a date or a request id of its own has to
+be taken apart each time, and what is left of it then is one of a few known heads.
 """
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Final
 
-from hpack import Decoder
-from hpack.exceptions import HPACKError, OversizedHeaderListError
-from hpack.table import HeaderTable
-
 from lbctl.wire.head import Head, parse
+from lbctl.wire.header_block import BlockReader, CompressionError
+from lbctl.wire.header_table import BadIndex, Field
 
-HARD_LIMIT: Final = 1 << 20  # decoded octets of one block
+SOFT_LIMIT: Final = 64 << 10  # decoded octets of one block; the call fails, the connection lives
 _CACHE_SIZE: Final = 256
 
 
-class CompressionError(Exception):
-    """The block cannot be decoded, so the connection's compression context is lost."""
-
-
-class HeaderBomb(Exception):
-    """The block decodes to more than the hard limit; decoding stopped half-way, so the context is lost too."""
-
-
-class _CountingTable(HeaderTable):
-    """A dynamic table that counts its inserts; an insert is also the only cause of an eviction but a size update."""
-
-    def __init__(self) -> None:
-        self.inserts = 0
-        super().__init__()
-
-    def add(self, name: bytes, value: bytes) -> None:
-        self.inserts += 1
-        super().add(name, value)
-
-
 class HeaderReader:
-    """The decompression context of one connection. ``cache`` maps complete blocks to heads; read it, never write."""
+    """The decompression context of one connection. ``cache`` maps complete blocks to heads; read it, never write.
 
-    __slots__ = ("_decoder", "_table", "cache", "decoded", "read_blocks")
+    With ``everything`` heads are made from all fields, instead of those that tell something about a call's end.
+    """
 
-    def __init__(self) -> None:
-        self._decoder = Decoder(max_header_list_size=HARD_LIMIT)
-        self._table = _CountingTable()
-        self._decoder.header_table = self._table
+    __slots__ = ("_blocks", "_heads", "cache", "decoded", "read_blocks")
+
+    def __init__(self, *, everything: bool = False) -> None:
+        self._blocks = BlockReader(everything=everything)
+        self._heads: dict[tuple[Field, ...], Head] = {}
         self.cache: dict[bytes, Head] = {}
         self.read_blocks = 0  # by ``read``; what is found in ``cache`` directly is not in it
         self.decoded = 0
@@ -60,17 +43,26 @@ class HeaderReader:
         known = self.cache.get(block)
         if known is not None:
             return known
-        before = self._table.inserts
+        table = self._blocks.table
+        before = table.changes
         self.decoded += 1
         try:
-            # raw: a value that is not UTF-8 must not raise after the table has changed.
-            fields = self._decoder.decode(block, raw=True)
-        except OversizedHeaderListError as error:
-            raise HeaderBomb(str(error)) from error
-        except (HPACKError, UnicodeDecodeError, ValueError, IndexError) as error:
+            telling = tuple(self._blocks.read(block))
+        except BadIndex as error:
             raise CompressionError(str(error)) from error
-        head = parse([(bytes(name), bytes(value)) for name, value in fields])
-        self._remember(block, head, changed=self._table.inserts != before or _resizes(block))
+        head = self._head(telling)
+        size = self._blocks.size
+        if size > SOFT_LIMIT:
+            return replace(head, flaw=f"response headers of {size} bytes exceed {SOFT_LIMIT}")
+        self._remember(block, head, changed=table.changes != before)
+        return head
+
+    def _head(self, telling: tuple[Field, ...]) -> Head:
+        head = self._heads.get(telling)
+        if head is None:
+            if len(self._heads) >= _CACHE_SIZE:
+                self._heads.clear()
+            head = self._heads[telling] = parse([(each.name, each.value) for each in telling])
         return head
 
     def _remember(self, block: bytes, head: Head, *, changed: bool) -> None:
@@ -80,8 +72,3 @@ class HeaderReader:
         if len(self.cache) >= _CACHE_SIZE:
             self.cache.clear()
         self.cache[bytes(block)] = head
-
-
-def _resizes(block: bytes) -> bool:
-    """Whether the block begins with a dynamic table size update, the only place where one is legal."""
-    return block[:1] != b"" and block[0] & 0xE0 == 0x20

@@ -7,6 +7,7 @@ from typing import Final
 
 LAST_STREAM: Final = 0x5FFF_FFFF  # 75 % of the ids: a successor takes over long before they run out
 OWN_STREAM_LIMIT: Final = 1000  # in flight per connection, where the peer states no limit
+HEADER_TABLE_SIZE: Final = 4096  # octets, HTTP/2's default, which we neither raise nor lower
 MAX_MESSAGE: Final = 4 << 20  # octets, gRPC's default limit
 
 

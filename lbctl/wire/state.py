@@ -241,6 +241,7 @@ class State:
         told = f"{reason} (after {self.goaway_reason})" if self.goaway_reason else reason
         for stream in list(self.open):
             self.replies.append(self._forget(stream, lost(told)))
+        self.send = SendWindows()  # ours refers to us, and the collector does not run during a load
 
     def expire(self, now_ns: int) -> None:
         """End every call whose deadline has passed: RST_STREAM(CANCEL) where something was sent.

@@ -67,7 +67,7 @@ ENCODERS: dict[str, Encode] = {
 
 def read_fields(blocks: list[bytes]) -> list[object]:
     """What one connection's reader makes of these blocks; needs ``unclassified``."""
-    reader = HeaderReader()
+    reader = HeaderReader(everything=True)
     return [reader.read(block) for block in blocks]
 
 

@@ -13,7 +13,7 @@ from lbctl.wire.request import Request
 from lbctl.wire.session import Session
 from lbctl.wire.state import Wait
 from tests.wire import frames as h2
-from tests.wire.frames import data, goaway, msg, okh, reply, rst, trailers
+from tests.wire.frames import data, goaway, headers, msg, okh, reply, rst, trailers
 from tests.wire.pure import REQUEST, PureCall
 
 MIB = 1 << 20
@@ -126,7 +126,7 @@ def test_a_failed_reply_has_its_first_moment_too() -> None:
 def test_data_beyond_the_connections_window_is_a_connection_error() -> None:
     session = ready()
     started(session, 10)
-    flood = b"".join(okh(sid) for sid in range(1, 21, 2))
+    flood = b"".join(headers(sid, (":status", "200"), ("content-type", "text/html")) for sid in range(1, 21, 2))
     piece = bytes(h2.LARGEST_FRAME)
     flood += b"".join(data(1 + 2 * (number % 10), piece) for number in range((65 * MIB) // len(piece)))
     session.receive(flood)

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from random import Random
 
-from hpack import Decoder
-
 from lbctl.wire import header_reader
 from lbctl.wire.head import Head, parse
+from lbctl.wire.header_block import BlockReader, CompressionError
 from lbctl.wire.header_reader import HeaderReader
+from lbctl.wire.header_table import Field
 from lbctl.wire.state import State
 from lbctl.wire.whole_reply import WholeReply
 from tests.wire import frames as h2
@@ -49,11 +49,11 @@ def skips_late_headers(handler: Handler) -> Handler:
 def has_no_table(patch: Patch) -> None:
     """A reader that decodes every block on its own."""
 
-    class Forgetful(Decoder):
-        def decode(self, data: bytes, raw: bool = False) -> object:  # type: ignore[override]
-            return Decoder().decode(data, raw)
+    class Forgetful(BlockReader):
+        def read(self, block: bytes) -> list[Field]:
+            return BlockReader().read(block)
 
-    patch.setattr(header_reader, "Decoder", lambda **_: Forgetful())
+    patch.setattr(header_reader, "BlockReader", lambda **_: Forgetful())
 
 
 async def random_trailers() -> None:
@@ -79,7 +79,7 @@ def parsed_mistakes(encoder: str) -> list[str]:
 def read_as(reader: HeaderReader, block: str) -> Head | None:
     try:
         return reader.read(bytes.fromhex(block))
-    except header_reader.CompressionError:
+    except CompressionError:
         return None
 
 
