@@ -46,6 +46,8 @@ _SAID: Final = {
     f"peer protocol error: peer {NOT_HTTP2.text}": NOT_HTTP2,
 }
 _HUNG_UP: Final = re.compile(r"connection (closed|reset) by peer")
+_OF_PEER: Final = re.compile(r"(?:the )?peer (.*)")
+_ABOUT_CERTIFICATES: Final = re.compile(r"certificate|server name")
 _KINDS: Final = {known.text: known.kind for known in (TLS, PLAINTEXT, HTTP1)}
 
 _LOOK: Final = " lbctl ls"
@@ -68,6 +70,7 @@ _HINTS: Final = (
 _CERTIFICATES: Final = (
     ("client certificate", "--tls-cert FILE and --tls-key FILE: a certificate that the server accepts"),
     ("not for", "--tls-server-name NAME: the name its certificate is for"),
+    ("server name", "--tls-server-name NAME: a name that the server knows"),
     ("", "--tls-ca FILE: the authority that signed it; or --tls-skip-verify to accept any certificate"),
 )
 
@@ -90,11 +93,11 @@ def of_reason(reason: str) -> Obstacle:
         return Obstacle(Kind.ERROR, f"speaks TLS without HTTP/2 ({text})")
     if text.startswith("peer protocol error: "):
         return Obstacle(Kind.ERROR, f"breaks HTTP/2: {text.partition(': ')[2]}")
-    told = text.removeprefix("the ").removeprefix("peer ")
-    if told == text:
+    of_peer = _OF_PEER.fullmatch(text)
+    if of_peer is None:
         return Obstacle(Kind.ERROR, f"cannot be reached ({text})")
-    kind = Kind.CERTIFICATE if "certificate" in told else _KINDS.get(told, Kind.ERROR)
-    return Obstacle(kind, told)
+    kind = Kind.CERTIFICATE if _ABOUT_CERTIFICATES.search(text) else _KINDS.get(of_peer[1], Kind.ERROR)
+    return Obstacle(kind, of_peer[1])
 
 
 def told(reply: Reply) -> str:

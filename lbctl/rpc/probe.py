@@ -13,11 +13,10 @@ from lbctl.rpc.caller import Caller
 from lbctl.rpc.dial import TCP
 from lbctl.rpc.obstacle import PLAINTEXT, TLS, Kind, Obstacle, is_late, of_reason, silent
 from lbctl.rpc.options import Secure
+from lbctl.wire import frames
 
-# The HTTP/2 client preface and an empty SETTINGS frame: what every gRPC connection starts with.
-PREFACE: Final = b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n" + b"\x00\x00\x00\x04\x00\x00\x00\x00\x00"
-FRAME_HEADER: Final = 9
-SETTINGS: Final = 4
+# What every gRPC connection starts with.
+OPENING: Final = frames.PREFACE + frames.settings(())
 TLS_RECORDS: Final = (b"\x15\x03", b"\x16\x03")  # an alert, a handshake
 _HUNG_UP: Final = re.compile(r"(closed|reset) the connection")
 # Below this a look could only repeat that time ran out.
@@ -47,8 +46,8 @@ async def explain(endpoint: Endpoint, reason: str, secure: Secure | None, timeou
         answer = await _first_bytes(endpoint, _client_hello(), timeout_s)
         return TLS if answer.startswith(TLS_RECORDS) else _without_guess(obstacle)
     if secure is not None and hung_up and obstacle.kind is not Kind.CERTIFICATE:
-        answer = await _first_bytes(endpoint, PREFACE, timeout_s)
-        return PLAINTEXT if answer[3:4] == bytes([SETTINGS]) else obstacle
+        answer = await _first_bytes(endpoint, OPENING, timeout_s)
+        return PLAINTEXT if answer[3:4] == bytes([frames.SETTINGS]) else obstacle
     return obstacle
 
 
@@ -86,8 +85,8 @@ class _Look(asyncio.Protocol):
         transport.write(self._opening)  # type: ignore[attr-defined]  # uvloop's is a Transport only in shape
 
     def data_received(self, data: bytes) -> None:
-        self.answer += data[:FRAME_HEADER]
-        if len(self.answer) >= FRAME_HEADER:
+        self.answer += data[: frames.HEADER_SIZE]
+        if len(self.answer) >= frames.HEADER_SIZE:
             self.over.set()
 
     def connection_lost(self, error: Exception | None) -> None:

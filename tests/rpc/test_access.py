@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import subprocess
+import sys
 from collections.abc import AsyncIterator
 from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import replace
@@ -161,3 +163,9 @@ async def test_a_backend_that_is_called_otherwise_from_now_on_gets_another_conne
         for name in ("one", "one", "other"):
             await prober.check(endpoint, Access(authority=name), timeout_s=5)
     assert peers[0] == peers[1] != peers[2]
+
+
+def test_nothing_of_it_needs_grpcio() -> None:
+    modules = "lbctl.rpc.access, lbctl.rpc.health, lbctl.rpc.reflection, lbctl.rpc.probe"
+    code = f"import sys, {modules}; sys.exit('grpc' in sys.modules)"
+    assert subprocess.run([sys.executable, "-c", code], check=False).returncode == 0

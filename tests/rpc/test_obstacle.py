@@ -13,6 +13,7 @@ from lbctl.rpc.obstacle import NOT_HTTP2, REFUSED, TLS, Kind, Obstacle, hint, of
     [
         ("connection refused", Kind.REFUSED, "refused the connection"),
         ("connection refused; network is unreachable", Kind.ERROR, None),
+        ("the name has no address", Kind.ERROR, "cannot be reached (the name has no address)"),
         ("network is unreachable", Kind.ERROR, "cannot be reached (network is unreachable)"),
         ("name or service not known", Kind.ERROR, "cannot be reached (name or service not known)"),
         ("no HTTP/2 SETTINGS within 10s", Kind.TIMEOUT, "gave no HTTP/2 SETTINGS within 10s"),
@@ -82,6 +83,7 @@ CLIENT = "give --tls-cert FILE and --tls-key FILE: a certificate that the server
         ("the certificate is not for echo but for other.example", NAME),
         ("the peer requires a client certificate", CLIENT),
         ("the peer does not trust our client certificate", CLIENT),
+        ("the peer does not know the server name", "give --tls-server-name NAME: a name that the server knows"),
         ("the peer does not speak TLS", "give --plaintext"),
         (
             "peer speaks TLS, not plaintext HTTP/2",

@@ -11,7 +11,7 @@ from lbctl.model import Endpoint
 from lbctl.rpc.access import Access
 from lbctl.rpc.obstacle import HTTP1, NOT_HTTP2, PLAINTEXT, REFUSED, TLS, Kind, Obstacle, silent
 from lbctl.rpc.options import ConnectionOptions, Secure
-from lbctl.rpc.probe import PREFACE, connect
+from lbctl.rpc.probe import OPENING, connect
 from lbctl.rpc.tls import Credentials, TlsOptions
 from tests.rpc.servers import CERTS, answering, black_hole, credentials, listening, refused_port, serving
 
@@ -69,7 +69,7 @@ async def test_a_plaintext_server_is_found_by_a_client_with_tls() -> None:
 async def test_a_plaintext_server_that_hangs_up_on_a_handshake_is_found_by_its_settings() -> None:
     async def reply(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         if (await reader.read(1024)).startswith(b"PRI"):
-            writer.write(PREFACE[24:])
+            writer.write(OPENING[24:])  # empty SETTINGS
 
     async with listening(reply) as endpoint:
         assert await met(endpoint, secure()) == PLAINTEXT
