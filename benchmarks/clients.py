@@ -1,130 +1,95 @@
-"""The clients that engine.py compares: how each is started, and how to tell that all its calls succeeded."""
+"""The clients that are compared: lbctl as a user starts it, its engine alone, and the peers."""
 
 from __future__ import annotations
 
-import importlib.util
 import json
-import re
-import shutil
 import sys
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from collections.abc import Sequence
 from pathlib import Path
 
+import lbctl
+from benchmarks.client import Client, Latency, Task
 from benchmarks.measured import ClientFailed, Cost
-from benchmarks.server import Server
+from benchmarks.peers import AS_LBCTL, Aio, Fortio, Ghz, H2load
+from benchmarks.scenario import METHOD
+
+SUBJECT = "lbctl"
 
 
-@dataclass(frozen=True, slots=True)
-class Task:
-    """What every client has to do: the same bytes to the same method, with the same number of calls in flight."""
+class Lbctl(Client):
+    """The whole program."""
 
-    server: Server
-    method: str  # pkg.Svc/Method
-    body: Path  # the request message, serialized
-    framed: Path  # the same behind gRPC's five-byte prefix
-    in_flight: int
+    name = SUBJECT
+    terminal = True
+    note = "`lbctl hammer --policy smooth_wrr` as a user starts it, with the live view on a 140x45 terminal."
 
+    def missing(self) -> str:
+        return ""
 
-@dataclass(frozen=True, slots=True)
-class Client:
-    """One row of the table. ``check`` raises ClientFailed unless the run made exactly so many successful calls."""
+    def version(self) -> str:
+        return lbctl.__version__
 
-    name: str
-    note: str
-    missing: Callable[[], str]  # why it cannot run here; "" when it can
-    command: Callable[[Task, int], Sequence[str]]
-    check: Callable[[Cost, int], None]
-    terminal: bool = False
-    share: float = 1.0  # of the calls that the fastest client makes, so that slow ones take no longer
+    def command(self, task: Task, calls: int) -> Sequence[str]:
+        backends = ",".join(f"127.0.0.1:{port}" for port in task.ports)
+        trust = ("--tls-ca", task.ca) if task.scenario.secure else ()
+        connections = task.scenario.connections
+        return (
+            *(sys.executable, "-m", "lbctl", "hammer", "bench", METHOD, "--backends", backends, *trust),
+            *(("--connections", str(connections)) if connections > 1 else ()),
+            *("--binary-file", str(task.body), "-n", str(calls), "-c", str(task.in_flight)),
+            *("--policy", "smooth_wrr", "-o", "json"),
+        )
 
+    def check(self, cost: Cost, calls: int) -> None:
+        run = json.loads(cost.output)
+        if (run["ok"], run["requests"]) != (calls, calls):
+            raise ClientFailed(f"lbctl: {run['ok']} of {run['requests']} calls were OK, {calls} wanted: {run['codes']}")
+        if self.terminal and not cost.drew:
+            raise ClientFailed("lbctl drew no live view on its terminal")
 
-def _lbctl(task: Task, calls: int) -> Sequence[str]:
-    backends = ",".join(f"127.0.0.1:{port}" for port in task.server.ports)
-    return (
-        *(sys.executable, "-m", "lbctl", "hammer", "bench", task.method, "--backends", backends),
-        *("--binary-file", str(task.body), "-n", str(calls), "-c", str(task.in_flight)),
-        *("--policy", "smooth_wrr", "-o", "json"),
-    )
-
-
-def _check_lbctl(cost: Cost, calls: int) -> None:
-    run = json.loads(cost.output)
-    if (run["ok"], run["requests"]) != (calls, calls):
-        raise ClientFailed(f"lbctl: {run['ok']} of {run['requests']} calls were OK, {calls} wanted: {run['codes']}")
+    def latency(self, cost: Cost, task: Task) -> Latency:
+        found = json.loads(cost.output)["latency_ms"]
+        return Latency(found["p50"], found["p99"])
 
 
-def _check_live(cost: Cost, calls: int) -> None:
-    _check_lbctl(cost, calls)
-    if not cost.drew:
-        raise ClientFailed("lbctl drew no live view on its terminal")
+class Engine(Client):
+    """What is left without the command line and the screen."""
+
+    name = "lbctl engine"
+    note = "the engine alone: the same policy and histograms, no command line, no view."
+
+    def missing(self) -> str:
+        return ""
+
+    def version(self) -> str:
+        return lbctl.__version__
+
+    def command(self, task: Task, calls: int) -> Sequence[str]:
+        trust = ("--ca", task.ca) if task.scenario.secure else ()
+        return (
+            *(sys.executable, "-m", "benchmarks.engine_client", METHOD, str(task.body), str(calls)),
+            *(str(task.in_flight), *(str(port) for port in task.ports), *trust),
+            *("--connections", str(task.scenario.connections)),
+        )
+
+    def latency(self, cost: Cost, task: Task) -> Latency:
+        return Latency(**json.loads(cost.output)["latency_ms"])
 
 
-def _h2load(task: Task, calls: int) -> Sequence[str]:
-    backends = len(task.server.ports)
-    return (
-        *("h2load", "-t", "1", "-c", str(backends), "-m", str(task.in_flight // backends), "-n", str(calls)),
-        *("-H", "content-type: application/grpc", "-H", "te: trailers", "-d", str(task.framed)),
-        f"http://127.0.0.1:{task.server.ports[0]}/{task.method}",
-    )
-
-
-def _check_h2load(cost: Cost, calls: int) -> None:
-    found = re.search(r"(\d+) succeeded", cost.output)
-    if found is None or int(found[1]) != calls:
-        raise ClientFailed(f"h2load: {found[0] if found else 'no result'}, {calls} wanted")
-
-
-def _engine(task: Task, calls: int) -> Sequence[str]:
-    return _script("benchmarks.engine_client", task, calls)
-
-
-def _aio(task: Task, calls: int) -> Sequence[str]:
-    return _script("benchmarks.aio_client", task, calls)
-
-
-def _script(module: str, task: Task, calls: int) -> Sequence[str]:
-    """Call a client of ours; it ends with an error unless every call was OK."""
-    ports = [str(port) for port in task.server.ports]
-    return (sys.executable, "-m", module, task.method, str(task.body), str(calls), str(task.in_flight), *ports)
-
-
-CLIENTS = (
-    Client(
-        "lbctl",
-        "hammer --policy smooth_wrr, live view on a 140x45 terminal",
-        missing=lambda: "",
-        command=_lbctl,
-        check=_check_live,
-        terminal=True,
-    ),
-    Client(
-        "lbctl, no view",
-        "the same without a terminal",
-        missing=lambda: "",
-        command=_lbctl,
-        check=_check_lbctl,
-    ),
-    Client(
-        "lbctl engine",
-        "the engine alone: same policy, no command line, no view",
-        missing=lambda: "",
-        command=_engine,
-        check=lambda cost, calls: None,
-    ),
-    Client(
-        "h2load",
-        "as many connections to one of the backends: it has no notion of several",
-        missing=lambda: "" if shutil.which("h2load") else "not on PATH (Debian: apt-get install nghttp2-client)",
-        command=_h2load,
-        check=_check_h2load,
-    ),
-    Client(
-        "grpc.aio",
-        "one channel per backend, round robin",
-        missing=lambda: "" if importlib.util.find_spec("grpc") else "no grpcio in this Python",
-        command=_aio,
-        check=lambda cost, calls: None,
-        share=0.1,
-    ),
+H2LOAD_NOTE = (
+    "C. The same request with the same headers. As many connections, all to one of the backends: it knows no others. "
+    "It looks at HTTP status alone, and keeps no deadline. p50 and p99 are those of a run with a log of every call, "
+    "which is not in the other figures."
 )
+BARE_NOTE = (
+    "the same without grpc-timeout, user-agent and grpc-accept-encoding: each call is less work for the server, "
+    "which keeps a timer for every deadline."
+)
+NAMES = (Lbctl.name, Engine.name, "h2load", "h2load, bare", Ghz.name, Fortio.name, Aio.name)
+
+
+def clients(scratch: Path, names: Sequence[str] = NAMES) -> list[Client]:
+    """Every client of these names, in the order of the tables; programs that have to be built go to ``scratch``."""
+    h2load, bare = H2load("h2load", H2LOAD_NOTE, AS_LBCTL), H2load("h2load, bare", BARE_NOTE, ())
+    known = (Lbctl(), Engine(), h2load, bare, Ghz(scratch), Fortio(scratch), Aio())
+    return [client for client in known if client.name in names]

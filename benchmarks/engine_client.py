@@ -1,6 +1,7 @@
-"""The engine row of engine.py: a run of lbctl without command line, registry, reflection or view.
+"""The engine alone: a run of lbctl without command line, registry, reflection or view.
 
-With --profile it prints where the time goes, in front of any server: its ports are given.
+It prints what the run measured as one line of JSON, and with --profile also where the time goes. The ports given may
+be those of any server.
 """
 
 from __future__ import annotations
@@ -9,41 +10,73 @@ import argparse
 import asyncio
 import cProfile
 import importlib.util
+import json
+import ssl
 from pathlib import Path
 
 from lbctl.clock import SystemClock
 from lbctl.load.plan import Plan, Task
 from lbctl.load.run import Run
 from lbctl.model import Endpoint, Instance
+from lbctl.rpc.options import ConnectionOptions, Secure
+from lbctl.stats.histogram import Histogram
+from lbctl.stats.report import Report
 from lbctl.wire.request import Request
 
 
-async def main(method: str, body: bytes, calls: int, in_flight: int, ports: list[int]) -> None:
-    """Make ``calls`` calls; raises SystemExit unless all are OK."""
-    plan = Plan(concurrency=in_flight, requests=calls, duration_s=None, timeout_s=20)
-
-    def request_for(instance: Instance) -> Request:
-        return Request(f"/{method}", body, instance.address, plan.timeout_ns)
-
-    run = Run(Task("bench", method, "smooth_wrr", 7, plan, request_for), SystemClock())
-    endpoints = [Endpoint("127.0.0.1", port) for port in ports]
+async def measure(args: argparse.Namespace) -> Report:
+    """Make the calls; raises SystemExit unless all are OK."""
+    run = Run(_task(args), SystemClock())
+    endpoints = [Endpoint("127.0.0.1", port) for port in args.ports]
     run.apply([Instance(str(endpoint), "bench", "bench", endpoint) for endpoint in endpoints])
     await run.backends.settled()
     await run.drive()
     await run.aclose()
     report = run.report()
-    if report.ok != calls:
-        raise SystemExit(f"{report.ok} of {calls} calls were OK: {report.error_groups}")
+    if report.ok != args.calls:
+        raise SystemExit(f"{report.ok} of {args.calls} calls were OK: {report.error_groups}")
+    return report
+
+
+def _task(args: argparse.Namespace) -> Task:
+    body = args.body_file.read_bytes()
+    plan = Plan(concurrency=args.in_flight, requests=args.calls, duration_s=None, timeout_s=20, rps=args.rps)
+    secure = _secure(args.ca) if args.ca else None
+
+    def request_for(instance: Instance) -> Request:
+        scheme = "https" if secure else "http"
+        return Request(f"/{args.method}", body, str(instance.endpoint), plan.timeout_ns, scheme=scheme)
+
+    return Task(
+        "bench",
+        args.method,
+        "smooth_wrr",
+        7,
+        plan,
+        request_for,
+        secure_for=lambda instance: secure,
+        connection=ConnectionOptions(connections=args.connections),
+    )
+
+
+def _secure(ca: str) -> Secure:
+    context = ssl.create_default_context(cafile=ca)
+    context.set_alpn_protocols(["h2"])
+    return Secure(context, "127.0.0.1")
 
 
 def start(args: argparse.Namespace) -> None:
     """Run on uvloop where there is one, as lbctl does."""
-    work = main(args.method, args.body_file.read_bytes(), args.calls, args.in_flight, args.ports)
     if args.loop == "uvloop" and importlib.util.find_spec("uvloop"):
-        uvloop = importlib.import_module("uvloop")
-        uvloop.run(work)
+        report = importlib.import_module("uvloop").run(measure(args))
     else:
-        asyncio.run(work)
+        report = asyncio.run(measure(args))
+    print(json.dumps({"latency_ms": _quantiles(report.latency), "wait_ms": _quantiles(report.wait)}))
+
+
+def _quantiles(histogram: Histogram) -> dict[str, float]:
+    p50, p99 = histogram.quantiles((0.5, 0.99)) if histogram.total else (0.0, 0.0)
+    return {"p50": p50 / 1e3, "p99": p99 / 1e3}
 
 
 def _arguments() -> argparse.Namespace:
@@ -53,6 +86,9 @@ def _arguments() -> argparse.Namespace:
     parser.add_argument("calls", type=int)
     parser.add_argument("in_flight", type=int)
     parser.add_argument("ports", type=int, nargs="+")
+    parser.add_argument("--connections", type=int, default=1, help="to each port")
+    parser.add_argument("--ca", help="use TLS, and trust this authority")
+    parser.add_argument("--rps", type=float, help="an open loop at this rate")
     parser.add_argument("--loop", choices=("uvloop", "asyncio"), default="uvloop")
     parser.add_argument("--profile", action="store_true", help="print where the time goes")
     return parser.parse_args()

@@ -1,116 +1,103 @@
-"""What engine.py measured, and how it is put: medians over the rounds, ratios within a round."""
+"""What was measured, and what follows from it: medians over the rounds, ratios within a round."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Callable, Sequence
+from dataclasses import asdict, dataclass, field
 from statistics import median
 
-from benchmarks.clients import CLIENTS
-from benchmarks.server import Server
-
-SUBJECT = "lbctl"
-BUDGETS = {"h2load": 2.0}  # the most CPU per call that lbctl may take, as a multiple of a peer's
+from benchmarks.clients import NAMES, SUBJECT
+from benchmarks.machine import Cores
+from benchmarks.scenario import Scenario
 
 
 @dataclass(frozen=True, slots=True)
 class Figure:
-    """One client in one round."""
+    """One client in one round of one scenario."""
 
-    cpu_us: float  # per call
+    cpu_us: float  # user + system time per call
     rps: float
-    start_s: float  # CPU before and after the calls
+    server_us: float  # the server's CPU per call
+    peak_mib: float
+    p50_ms: float  # as the client itself reports it
+    p99_ms: float
 
 
-@dataclass(frozen=True, slots=True)
-class Cores:
-    """Which core each side has; None where the system cannot pin or has only one."""
-
-    client: int | None
-    server: int | None
+Pick = Callable[[Figure], float]
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True)
 class Result:
-    """Everything that was measured, and what was not and why."""
+    """Everything that was measured; what was not is in ``left_out`` with its reason."""
 
-    server: Server
+    server: str
     cores: Cores
-    settings: dict[str, int]
-    figures: dict[str, list[Figure]]
-    left_out: dict[str, str]
-    failed: bool
+    settings: dict[str, int | float]
+    notes: dict[str, str] = field(default_factory=dict)  # client: what to know of it
+    versions: dict[str, str] = field(default_factory=dict)
+    figures: dict[Scenario, dict[str, list[Figure]]] = field(default_factory=dict)
+    left_out: dict[str, str] = field(default_factory=dict)
+    failed: bool = False
+
+    def names(self) -> list[str]:
+        """The clients with any figure, in the order of the tables."""
+        return [name for name in NAMES if any(name in cell for cell in self.figures.values())]
+
+    def median(self, scenario: Scenario, name: str, of: Pick) -> float | None:
+        """A client's median over the rounds, or None where it has no figures."""
+        figures = self.figures.get(scenario, {}).get(name)
+        return median(of(figure) for figure in figures) if figures else None
+
+    def ratio(self, scenario: Scenario, peer: str, of: Pick) -> float | None:
+        """How many times a peer's figure ours is: the median over the rounds."""
+        cell = self.figures.get(scenario, {})
+        pairs = zip(cell.get(SUBJECT, ()), cell.get(peer, ()), strict=False)
+        ratios = [of(ours) / of(theirs) for ours, theirs in pairs]
+        return median(ratios) if ratios else None
 
 
-def _ratios(result: Result) -> dict[str, dict[str, float]]:
-    """Divide our CPU and throughput by each peer's, round by round."""
-    ours = result.figures.get(SUBJECT, [])
-    ratios = {}
-    for name, theirs in result.figures.items():
-        pairs = list(zip(ours, theirs, strict=False))
-        if name != SUBJECT and pairs:
-            ratios[name] = {
-                "cpu": median(our.cpu_us / their.cpu_us for our, their in pairs),
-                "throughput": median(our.rps / their.rps for our, their in pairs),
-            }
-    return ratios
+def cpu(figure: Figure) -> float:
+    """User + system microseconds per call."""
+    return figure.cpu_us
 
 
-def document(result: Result) -> dict[str, object]:
+def throughput(figure: Figure) -> float:
+    """Calls per second."""
+    return figure.rps
+
+
+def document(result: Result, machine: dict[str, str], command: str, date: str) -> dict[str, object]:
     """Build the JSON document: every single figure, the medians, the ratios."""
     return {
-        "schema": "lbctl.bench.engine/v1",
-        "server": {"kind": result.server.kind, "description": result.server.description, "core": result.cores.server},
-        "client_core": result.cores.client,
+        "schema": "lbctl.bench.compare/v1",
+        "command": command,
+        "date": date,
+        "machine": machine,
+        "server": result.server,
+        "cores": {"client": result.cores.client, "server": result.cores.server},
         "settings": result.settings,
-        "clients": {
-            name: {
-                "cpu_us": [round(figure.cpu_us, 3) for figure in figures],
-                "rps": [round(figure.rps, 1) for figure in figures],
-                "start_cpu_s": [round(figure.start_s, 3) for figure in figures],
-                "median": {"cpu_us": median(f.cpu_us for f in figures), "rps": median(f.rps for f in figures)},
+        "versions": result.versions,
+        "cells": [
+            {
+                "replies": scenario.replies.value,
+                "size": scenario.size,
+                "connections": scenario.connections,
+                "clients": {name: _row(result, scenario, name) for name in cell},
             }
-            for name, figures in result.figures.items()
-        },
-        "ratios": _ratios(result),
-        "budgets": {"cpu": BUDGETS},
+            for scenario, cell in result.figures.items()
+        ],
         "left_out": result.left_out,
     }
 
 
-def table(result: Result) -> list[str]:
-    """Lay out the same for people."""
-    s = result.settings
-    pinned = f"core {result.cores.server}, client on core {result.cores.client}"
-    if result.cores.client is None:
-        pinned = "not pinned: one core, or a system that cannot"
-    lines = [
-        f"server   {result.server.description}; {pinned}",
-        f"load     {s['in_flight']} in flight over {s['backends']} backends, {s['size']}-byte messages, "
-        f"{s['rounds']} interleaved rounds of {s['calls']:,} calls",
-        "",
-    ]
-    if result.figures:
-        lines.append(
-            f"{'client':<16}{'CPU us/call':>12}{'low-high':>17}{'calls/s':>10}{'low-high':>19}{'start-up CPU s':>16}"
-        )
-    lines += [_row(name, result.figures[name]) for name in _names(result)]
-    ratios = _ratios(result)
-    if ratios:
-        lines += ["", f"{'lbctl against':<16}{'CPU per call':>14}{'throughput':>14}"]
-    for name, ratio in ratios.items():
-        budget = f"   CPU budget {BUDGETS[name]:.1f}x" if name in BUDGETS else ""
-        lines.append(f"{name:<16}{ratio['cpu']:>13.2f}x{ratio['throughput']:>13.2f}x{budget}")
-    lines += ["", *(f"{client.name}: {client.note}" for client in CLIENTS if client.name in result.figures)]
-    lines += [f"left out: {name}: {reason}" for name, reason in result.left_out.items()]
-    return lines
-
-
-def _names(result: Result) -> list[str]:
-    return [client.name for client in CLIENTS if client.name in result.figures]
-
-
-def _row(name: str, figures: list[Figure]) -> str:
-    cpu, rps = sorted(f.cpu_us for f in figures), sorted(f.rps for f in figures)
-    start = median(f.start_s for f in figures)
-    spread, speeds = f"{cpu[0]:.2f}-{cpu[-1]:.2f}", f"{rps[0]:,.0f}-{rps[-1]:,.0f}"
-    return f"{name:<16}{median(cpu):>12.2f}{spread:>17}{median(rps):>10,.0f}{speeds:>19}{start:>16.2f}"
+def _row(result: Result, scenario: Scenario, name: str) -> dict[str, object]:
+    figures: Sequence[Figure] = result.figures[scenario][name]
+    rounds = [{key: round(value, 4) for key, value in asdict(figure).items()} for figure in figures]
+    return {
+        "rounds": rounds,
+        "median": {key: median(row[key] for row in rounds) for key in rounds[0]},
+        "lbctl_is": {
+            "cpu": result.ratio(scenario, name, cpu),
+            "throughput": result.ratio(scenario, name, throughput),
+        },
+    }

@@ -3,19 +3,22 @@
 from __future__ import annotations
 
 import fcntl
+import json
 import os
 import pty
 import re
+import signal
 import struct
 import subprocess
+import sys
 import termios
 import threading
-import time
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parent.parent
+LAUNCH = Path(__file__).with_name("launch.py")
 ROWS, COLUMNS = 45, 140
 ENTER_SCREEN = b"\x1b[?1049h"
 LIMIT_S = 180.0  # a client that hangs is killed
@@ -28,10 +31,11 @@ class ClientFailed(Exception):
 
 @dataclass(frozen=True, slots=True)
 class Cost:
-    """What a whole process took: user + system seconds as the kernel counted them, and wall time."""
+    """What a whole process took: user + system seconds and peak memory as the kernel counted them, and wall time."""
 
     cpu_s: float
     wall_s: float
+    peak_mib: float
     output: str
     drew: bool  # it opened a full screen on its terminal
 
@@ -39,43 +43,36 @@ class Cost:
 def run(command: Sequence[str], *, cpu: int | None, terminal: bool) -> Cost:
     """Run ``command`` on core ``cpu``; with ``terminal`` its stdin and stderr are a 140x45 terminal of its own."""
     ours, theirs = _open_terminal() if terminal else os.pipe()
-    began = time.perf_counter()
+    reading, writing = os.pipe()
+    where = ("-" if cpu is None else str(cpu), "0" if terminal else "-")
     process = subprocess.Popen(
-        command,
+        (sys.executable, "-I", "-S", str(LAUNCH), str(writing), *where, *command),
         stdin=theirs if terminal else subprocess.DEVNULL,
         stdout=subprocess.PIPE,
         stderr=theirs,
         cwd=ROOT,
         env=_environment(),
         start_new_session=True,
-        preexec_fn=pin(cpu, theirs if terminal else None),
+        pass_fds=(writing,),
     )
     os.close(theirs)
+    os.close(writing)
     talk = bytearray()
     drain = threading.Thread(target=_drain, args=(ours, talk))
-    watchdog = threading.Timer(LIMIT_S, process.kill)
+    watchdog = threading.Timer(LIMIT_S, os.killpg, (process.pid, signal.SIGKILL))
     drain.start()
     watchdog.start()
-    output, cpu_s = _finish(process)
-    wall_s = time.perf_counter() - began
+    output = process.communicate()[0].decode(errors="replace")
     watchdog.cancel()
     drain.join()
     os.close(ours)
-    if process.returncode != 0:
-        raise ClientFailed(
-            f"ended with {process.returncode}: {_last_words(bytes(talk).decode(errors='replace') or output)}"
-        )
-    return Cost(cpu_s, wall_s, output, ENTER_SCREEN in talk)
-
-
-def _finish(process: subprocess.Popen[bytes]) -> tuple[str, float]:
-    """Read stdout to its end and reap the process here, because only wait4 tells its CPU time apart from others'."""
-    assert process.stdout is not None
-    with process.stdout as stdout:
-        output = stdout.read().decode(errors="replace")
-    _, status, usage = os.wait4(process.pid, 0)
-    process.returncode = os.waitstatus_to_exitcode(status)
-    return output, usage.ru_utime + usage.ru_stime
+    with os.fdopen(reading) as report:
+        found = json.loads(report.readline() or '{"status": "no report of its launcher"}')
+    if found["status"] != 0:
+        words = _last_words(bytes(talk).decode(errors="replace") or output)
+        raise ClientFailed(f"ended with {found['status']}: {words}")
+    cpu_s = found["user_s"] + found["system_s"]
+    return Cost(cpu_s, found["wall_s"], found["peak_kib"] / 1024, output, ENTER_SCREEN in talk)
 
 
 def _open_terminal() -> tuple[int, int]:
@@ -83,18 +80,6 @@ def _open_terminal() -> tuple[int, int]:
     ours, theirs = pty.openpty()
     fcntl.ioctl(theirs, termios.TIOCSWINSZ, struct.pack("HHHH", ROWS, COLUMNS, 0, 0))
     return ours, theirs
-
-
-def pin(cpu: int | None, terminal: int | None = None) -> Callable[[], None]:
-    """Return what a child does after fork: stay on one core, and own its terminal so that it is in the foreground."""
-
-    def prepare() -> None:
-        if cpu is not None:
-            os.sched_setaffinity(0, {cpu})
-        if terminal is not None:
-            fcntl.ioctl(terminal, termios.TIOCSCTTY, 0)
-
-    return prepare
 
 
 def _last_words(text: str) -> str:

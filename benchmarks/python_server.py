@@ -1,4 +1,4 @@
-"""The stand-in server where there is no Go: grpcio backends with health and the same echo, in one process.
+"""The stand-in server where there is no Go: grpcio backends with health and the same echoes, in one process.
 
 It is slower than its clients and answers in small batches, so every figure is worse than in front of the Go server:
 they compare with each other only.
@@ -9,9 +9,13 @@ from __future__ import annotations
 import asyncio
 import json
 import sys
+from collections.abc import Awaitable, Callable
+from datetime import UTC, datetime
 
 import grpc
 import grpc.aio
+
+Say = Callable[[bytes, "grpc.aio.ServicerContext[bytes, bytes]"], Awaitable[bytes]]
 
 SERVING = b"\x08\x01"  # HealthCheckResponse{status: SERVING}
 
@@ -26,18 +30,30 @@ async def say(request: bytes, _context: grpc.aio.ServicerContext[bytes, bytes]) 
     return request
 
 
+async def say_dated(request: bytes, context: grpc.aio.ServicerContext[bytes, bytes]) -> bytes:
+    """The same with a trailer that differs from reply to reply."""
+    context.set_trailing_metadata((("date", datetime.now(UTC).isoformat()),))
+    return request
+
+
+def _server(method: Say) -> grpc.aio.Server:
+    handlers = [
+        grpc.method_handlers_generic_handler(service, {name: grpc.unary_unary_rpc_method_handler(handler)})
+        for service, name, handler in (("grpc.health.v1.Health", "Check", check), ("lbctl.bench.Echo", "Say", method))
+    ]
+    return grpc.aio.server(handlers=handlers, options=[("grpc.so_reuseport", 0)])
+
+
 async def main(backends: int) -> None:
     """Serve until stdin closes."""
-    handlers = [
-        grpc.method_handlers_generic_handler(service, {method: grpc.unary_unary_rpc_method_handler(handler)})
-        for service, method, handler in (("grpc.health.v1.Health", "Check", check), ("lbctl.bench.Echo", "Say", say))
-    ]
-    servers = [grpc.aio.server(handlers=handlers, options=[("grpc.so_reuseport", 0)]) for _ in range(backends)]
-    ports = [server.add_insecure_port("127.0.0.1:0") for server in servers]
-    await asyncio.gather(*(server.start() for server in servers))
-    print(json.dumps({"description": f"grpcio {grpc.__version__} (asyncio)", "ports": ports}), flush=True)
+    methods = {"plain": say, "dated": say_dated}
+    servers = {kind: [_server(method) for _ in range(backends)] for kind, method in methods.items()}
+    ports = {kind: [server.add_insecure_port("127.0.0.1:0") for server in servers[kind]] for kind in servers}
+    running = [server for kind in servers for server in servers[kind]]
+    await asyncio.gather(*(server.start() for server in running))
+    print(json.dumps({"description": f"grpcio {grpc.__version__} (asyncio)", "ports": ports, "ca": ""}), flush=True)
     await asyncio.to_thread(sys.stdin.buffer.read)
-    await asyncio.gather(*(server.stop(0) for server in servers))
+    await asyncio.gather(*(server.stop(0) for server in running))
 
 
 if __name__ == "__main__":

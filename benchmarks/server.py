@@ -3,61 +3,77 @@
 from __future__ import annotations
 
 import json
+import os
 import shutil
 import subprocess
 import sys
-import tempfile
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
-from benchmarks.measured import ROOT, pin
+from benchmarks.machine import pin
+from benchmarks.measured import ROOT
 
-HEALTH = "grpc.health.v1.Health/Check"
-ECHO = "lbctl.bench.Echo/Say"
+SOURCES = Path(__file__).parent
+TICKS_S = os.sysconf("SC_CLK_TCK")
 
 
 @dataclass(frozen=True, slots=True)
 class Server:
-    """A running server: what it is, and one port per backend."""
+    """A running server: what it is, and one port per backend for every kind of replies that it has."""
 
     kind: str  # go | python
     description: str
-    ports: tuple[int, ...]
+    ports: dict[str, list[int]]
+    ca: str  # the certificate to trust, a file
+    pid: int
+
+    def cpu_s(self) -> float:
+        """User and system seconds that it has taken so far; 0 on a system that does not tell."""
+        try:
+            fields = Path(f"/proc/{self.pid}/stat").read_text().rpartition(")")[2].split()
+        except OSError:
+            return 0.0
+        return (int(fields[11]) + int(fields[12])) / TICKS_S
 
 
-class NoGoServer(Exception):
-    """The Go server cannot be had here; the message says why."""
+class NoGo(Exception):
+    """A Go program cannot be had here; the message says why."""
 
 
 @contextmanager
-def serving(kind: str, backends: int, cpu: int | None) -> Iterator[Server]:
+def serving(kind: str, backends: int, cpu: int | None, scratch: Path) -> Iterator[Server]:
     """Run a server of ``kind`` with ``backends`` ports on core ``cpu`` for as long as the block lasts."""
-    with tempfile.TemporaryDirectory(prefix="lbctl-bench-") as scratch:
-        command = _go_command(Path(scratch), backends) if kind == "go" else _python_command(backends)
-        pipe = subprocess.PIPE
-        process = subprocess.Popen(
-            command, stdin=pipe, stdout=pipe, cwd=ROOT, start_new_session=True, preexec_fn=pin(cpu)
-        )
-        try:
-            yield _greet(process, kind)
-        finally:
-            _end(process)
+    command = _go_command(scratch, backends) if kind == "go" else _python_command(backends)
+    pipe = subprocess.PIPE
+    process = subprocess.Popen(command, stdin=pipe, stdout=pipe, cwd=ROOT, start_new_session=True, preexec_fn=pin(cpu))
+    try:
+        yield _greet(process, kind)
+    finally:
+        _end(process)
+
+
+def build(name: str, into: Path) -> Path:
+    """Build one of the Go programs next to this file; raises NoGo."""
+    return go(("build", "-buildvcs=false", "-o", str(into / name), "."), into / name, cwd=SOURCES / name)
+
+
+def go(arguments: tuple[str, ...], made: Path, cwd: Path | None = None) -> Path:
+    """Run Go, one compiler at a time, and return what it has made."""
+    program = shutil.which("go")
+    if program is None:
+        raise NoGo("there is no go on PATH")
+    environment = os.environ | {"GOFLAGS": "-p=1", "GOBIN": str(made.parent)}
+    done = subprocess.run((program, *arguments), cwd=cwd, env=environment, capture_output=True, text=True)
+    if done.returncode != 0:
+        raise NoGo(f"go {arguments[0]} failed: {(done.stderr.strip().splitlines() or ['?'])[-1]}")
+    return made
 
 
 def _go_command(scratch: Path, backends: int) -> list[str]:
-    go = shutil.which("go")
-    if go is None:
-        raise NoGoServer("there is no go on PATH")
-    binary = scratch / "echo_server"
-    source = Path(__file__).with_name("echo_server")
-    built = subprocess.run(
-        [go, "build", "-buildvcs=false", "-o", str(binary), "."], cwd=source, capture_output=True, text=True
-    )
-    if built.returncode != 0:
-        raise NoGoServer(f"go build failed: {built.stderr.strip().splitlines()[-1]}")
-    return [str(binary), "-ports", str(backends), "-procs", "1"]
+    ca = scratch / "ca.pem"
+    return [str(build("echo_server", scratch)), "-ports", str(backends), "-procs", "1", "-ca", str(ca)]
 
 
 def _python_command(backends: int) -> list[str]:
@@ -70,7 +86,7 @@ def _greet(process: subprocess.Popen[bytes], kind: str) -> Server:
     if not line:
         raise SystemExit(f"the {kind} server ended before it said its ports (status {process.wait()})")
     hello = json.loads(line)
-    return Server(kind, hello["description"], tuple(hello["ports"]))
+    return Server(kind, hello["description"], hello["ports"], hello["ca"], process.pid)
 
 
 def _end(process: subprocess.Popen[bytes]) -> None:
