@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import base64
 import ssl
 from typing import Final
 
@@ -92,13 +93,16 @@ def target(endpoint: Endpoint) -> str:
 
 
 def metadata_of(request: Request) -> tuple[tuple[str, str | bytes], ...]:
-    """Custom metadata as grpcio takes it: names as text, and binary values before their base64."""
+    """Custom metadata as grpcio takes it: names as text, and binary values before their base64.
+
+    Raises UsageError for values that it does not send: a call with one of them would never end.
+    """
     return tuple((name.decode(), _value(name, value)) for name, value in request.metadata)
 
 
 def _value(name: bytes, value: bytes) -> str | bytes:
     if not name.endswith(b"-bin"):
-        return value.decode("latin-1")
-    import base64
-
+        if not all(0x20 <= octet < 0x7F for octet in value):
+            raise UsageError(f"metadata {name.decode()}: grpcio sends printable ASCII only", "give it a name in -bin")
+        return value.decode()
     return base64.b64decode(value + b"=" * (-len(value) % 4))
