@@ -12,7 +12,7 @@ from lbctl.load.backends import Backends
 from lbctl.load.batch import Batch
 from lbctl.load.engine import Engine
 from lbctl.load.engines import ENGINES, Dialling
-from lbctl.load.loops import loop_for
+from lbctl.load.loops import OpenLoop, loop_for
 from lbctl.load.plan import Plan
 from lbctl.model import Endpoint, Event, Instance
 from lbctl.rpc.link import Flusher
@@ -36,6 +36,19 @@ def plan(
     concurrency: int = 1, requests: int | None = None, *, timeout_s: float = 5.0, duration_s: float | None = None
 ) -> Plan:
     return Plan(concurrency, requests, duration_s, timeout_s)
+
+
+def paced(
+    rps: float,
+    requests: int | None = None,
+    *,
+    most: int = 10_000,
+    concurrency: int = 0,
+    timeout_s: float = 5.0,
+    duration_s: float | None = None,
+) -> Plan:
+    """An open loop."""
+    return Plan(concurrency, requests, duration_s, timeout_s, rps, most)
 
 
 def request(timeout_s: float = 5.0) -> Request:
@@ -105,10 +118,26 @@ class Rig:
 
     async def do(self, act: Callable[[], object]) -> None:
         """Act, let what follows happen, and check everything before and after that."""
+        self._ring()
         act()
         self.check()
         await turns()
+        self._ring()
         self.check()
+
+    def _ring(self) -> None:
+        """The alarm of an open loop rings as long as something is due."""
+        for _ in range(1000):
+            before = self.engine.issued
+            if not self.alarm.ring():
+                return
+            assert self.engine.issued - before <= 128  # never more than that in one turn
+        raise AssertionError("it never stops")
+
+    async def pass_(self, seconds: float) -> None:
+        """Let time pass in one go; an open loop sends what has become due."""
+        self.clock.advance(seconds)
+        await self.do(lambda: None)
 
     def cancel(self) -> None:
         """End the load now, as a run does."""
@@ -122,8 +151,11 @@ class Rig:
 
     async def finish(self) -> None:
         """Let the load end: everybody is reachable and answers everything."""
-        self.loop.paused = False
+        if self.loop.paused:
+            self.loop.resume()
         for _ in range(200):
+            self.clock.advance(0.01)
+            self._ring()
             for host in self.network.hosts.values():
                 host.mode, host.settings, host.greeting = "accept", {}, b""
                 host.give_up()
@@ -218,5 +250,15 @@ class Rig:
         for subchannel in self.subchannels:
             assert not subchannel._parked or subchannel.state is Connectivity.READY, subchannel
         loop = self.loop
+        if isinstance(loop, OpenLoop):
+            self._check_schedule(loop)
         if self.plan.rps is None and not loop.closed and not loop.paused and engine.issued != self.plan.requests:
             assert engine.in_flight >= loop.concurrency
+
+    def _check_schedule(self, loop: OpenLoop) -> None:
+        """Every call that came due was sent or dropped, and what comes next is waited for."""
+        assert loop._planned == self.engine.issued + loop.dropped == loop._delays.total
+        assert loop.dropped >= sum(lane.dropped for lane in self.backends.lanes.values())
+        goes_on = not (loop.closed or loop.paused) and loop._planned != self.plan.requests
+        assert (self.alarm.due_ns is not None) == goes_on
+        assert self.alarm.due_ns is None or self.alarm.due_ns >= self.clock.now_ns()

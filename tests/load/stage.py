@@ -10,7 +10,7 @@ from lbctl.load.plan import Plan, Task
 from lbctl.load.run import Run
 from lbctl.model import Instance
 from lbctl.stats.report import Report
-from tests.fakes import FakeClock, MemoryHost, MemoryNetwork, ServerEnd, turns, until
+from tests.fakes import FakeAlarm, FakeClock, MemoryHost, MemoryNetwork, ServerEnd, turns, until
 from tests.load.rig import instance, request
 
 BOUND_S = 3.0  # nothing here may hang
@@ -27,7 +27,8 @@ class Stage:
     def __init__(self, wanted: Task) -> None:
         self.clock = FakeClock()
         self.network = MemoryNetwork()
-        self.run = Run(wanted, self.clock, self.network.as_network())
+        self.alarm = FakeAlarm(self.clock)
+        self.run = Run(wanted, self.clock, self.network.as_network(), self.alarm.made)
         self.driving: asyncio.Task[None] | None = None
 
     def host(self, number: int) -> MemoryHost:
@@ -109,6 +110,11 @@ def consistent(report: Report) -> None:
         assert sum(row.codes.values()) == row.ok + row.errors
         assert row.in_flight >= 0
         assert row.left_s is None or row.left_s >= row.joined_s
+    assert report.first_byte.total == sum(report.first_byte.counts) == report.service_time.total
+    assert report.first_byte.total_us <= report.service_time.total_us
+    assert report.dropped >= sum(row.dropped for row in rows)
+    assert report.retries == sum(report.retried.values())
+    assert all(0 <= wait.share <= 1 for wait in report.waits.values())
     assert report.service_time.total_us <= report.latency.total_us
     assert report.wait.total <= report.attempts <= sum(row.picks for row in rows)
     assert abs(sum(row.expected for row in rows) - sum(row.picks for row in rows)) < 1e-6 * max(1, report.issued)

@@ -13,7 +13,7 @@ from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, ru
 from lbctl.balance.policies import POLICIES
 from lbctl.model import Identity
 from tests.fakes import EVERYTHING, ServerEnd, turns
-from tests.load.rig import TINY, Rig, instance, plan
+from tests.load.rig import TINY, Rig, instance, paced, plan
 from tests.wire import frames as h2
 
 NUMBERS = st.integers(1, 3)
@@ -52,9 +52,17 @@ class AnyLoad(RuleBasedStateMachine):
         requests=st.none() | st.integers(0, 60),
         policy=st.sampled_from(sorted(POLICIES)),
         timed=st.booleans(),
+        rps=st.none() | st.sampled_from([0.5, 300.0, 20_000.0]),
+        most=st.integers(1, 20),
     )
-    def begin(self, concurrency: int, requests: int | None, policy: str, timed: bool) -> None:
-        self.run(self._begin(Rig(plan(concurrency, requests, timeout_s=5.0 if timed else 0.0), policy)))
+    def begin(
+        self, concurrency: int, requests: int | None, policy: str, timed: bool, rps: float | None, most: int
+    ) -> None:
+        timeout_s = 5.0 if timed else 0.0
+        load = plan(concurrency, requests, timeout_s=timeout_s)
+        if rps is not None:
+            load = paced(rps, requests, most=most, timeout_s=timeout_s, concurrency=concurrency % 4 * 5)
+        self.run(self._begin(Rig(load, policy)))
 
     async def _begin(self, rig: Rig) -> None:
         self.rig = rig
@@ -136,13 +144,13 @@ class AnyLoad(RuleBasedStateMachine):
     @rule()
     def pause_and_resume(self) -> None:
         loop = self.rig.loop
-        loop.paused = not loop.paused
-        self.do(loop.refill)
+        self.do(loop.resume if loop.paused else loop.pause)
 
-    @rule(concurrency=st.integers(1, 12))
-    def scale(self, concurrency: int) -> None:
-        self.rig.loop.concurrency = concurrency
-        self.do(self.rig.loop.refill)
+    @rule(factor=st.sampled_from([0.5, 0.8, 1.25, 2.0]))
+    def scale(self, factor: float) -> None:
+        loop = self.rig.loop
+        if (loop.rps or 0.0) * factor < 40_000 and loop.concurrency * factor < 24:
+            self.do(lambda: loop.scale(factor))
 
     @invariant()
     def the_loop_had_nothing_to_complain_about(self) -> None:
