@@ -24,6 +24,7 @@ from lbctl.etcd.keepalive import LeaseKeeper
 from lbctl.model import Endpoint
 
 GRACE_S = 0.5
+DRAIN_S = 0.2  # between the key's end and the server's: clients hear of it, and what they have just sent arrives
 
 
 def main() -> None:
@@ -49,6 +50,7 @@ async def _serve(
     await server.start(Behaviour(spec.latency, spec.error_rate, spec.seed))
     async with AsyncExitStack() as owned:
         owned.push_async_callback(server.stop, GRACE_S)
+        owned.push_async_callback(asyncio.sleep, DRAIN_S)
         etcd = await owned.enter_async_context(Etcd(EtcdConfig((spec.etcd,))))
         try:
             keys = [await owned.enter_async_context(keeper) for keeper in _keepers(spec, server.endpoint, etcd)]

@@ -1,4 +1,4 @@
-"""Exit status 1: an open loop that dropped calls, replies that a check is false of, backends that bend the rules."""
+"""Exit status 1: dropped calls of an open loop, replies that a check is false of, backends that bend the rules."""
 
 from __future__ import annotations
 
