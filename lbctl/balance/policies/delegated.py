@@ -2,7 +2,7 @@
 
 Expected shares, bounds and counts work as for any other policy. What is different is time: a call is handed over in
 the name of the picker that was in force, and its backend becomes known when the call is seen there. A call seen after
-its picker has gone counts for its backend, and no verdict is made of it.
+its picker has gone, or at a backend that its picker did not have, counts for the backend, and no verdict is made of it.
 
     handed over   seen at            picks of outer, a, b
     4 calls       -                  4 0 0
@@ -36,6 +36,7 @@ class Delegated:
         self.policy = policy
         self.loose = 0
         self._peers = peers
+        self._known = frozenset(peers)
         self._shares = shares
         self._slack = slack
         self._retired = False
@@ -55,6 +56,10 @@ class Delegated:
     def retire(self) -> None:
         self._retired = True
 
+    def loosen(self) -> None:
+        """The set changes, and takes the calls along whose backend is not known yet."""
+        self.loose += 1 + max(0, self._outer.in_flight)
+
     def credit(self, peer: Peer, *, again: bool, late: bool) -> None:
         """Count a call that turned out to go to this peer; see ``lbctl.load.delegation``."""
         peer.picks += 1
@@ -63,7 +68,10 @@ class Delegated:
         if late:
             self._outer.finished -= not again
             peer.finished += 1
-        if self._retired:
+        if peer not in self._known:
+            peer.belated += 1
+            peer.expected += 1.0  # by a picker of theirs that ours is yet to follow
+        elif self._retired:
             peer.belated += 1
             for one, share in zip(self._peers, self._shares, strict=True):
                 one.expected += share

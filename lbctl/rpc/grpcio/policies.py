@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import socket
+from collections.abc import Mapping
 from contextlib import closing
 from dataclasses import dataclass
 from typing import Any, Final
@@ -54,9 +56,9 @@ LB_POLICIES: Final = {
 }
 
 
-async def require(name: str) -> None:
+async def require(name: str, policies: Mapping[str, LbPolicy] = LB_POLICIES) -> None:
     """Raise UsageError unless this grpcio takes the policy, found out by making a call that goes nowhere."""
-    policy = LB_POLICIES[name]
+    policy = policies[name]
     policy.turn_on()
     with closing(socket.socket()) as nobody:
         nobody.bind(("127.0.0.1", 0))  # bound and not listening: every connection is refused
@@ -69,5 +71,5 @@ async def require(name: str) -> None:
                 code, said = error.code(), error.details() or ""
     if code in (grpc.StatusCode.UNAVAILABLE, grpc.StatusCode.DEADLINE_EXCEEDED):
         return
-    words = said.rpartition("error:")[2].strip("]") or said
+    words = re.sub(r".*service config: \[field:loadBalancingConfig error:(.*)\]$", r"\1", said)
     raise UsageError(f"grpcio {grpc.__version__} does not take the policy {name}: {words}")

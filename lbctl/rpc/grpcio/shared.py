@@ -39,6 +39,10 @@ class Ticket(Protocol):
     @property
     def policy(self) -> str: ...
 
+    def loosen(self) -> None:
+        """Nor to those that are under way now."""
+        ...
+
 
 class Seeing(Listener, Protocol):
     """A member's listener is told, too, of each call that gRPC sent there."""
@@ -158,6 +162,7 @@ class SharedChannel:
         self._allowed: frozenset[object] = frozenset()
         self._ticket: Ticket | None = None
         self._recheck = False
+        self._switching = False
         self._unsure_until_ns = 0
         self._parked: list[Call] = []
         self._line: Line | None = None  # where calls go
@@ -252,12 +257,15 @@ class SharedChannel:
         if line is self._coming:
             self._replace(line)
             self._renewed(f"gRPC's balancer started anew over {len(line.members)} backends")
-        if line is self._line:
-            for member in line.members:
-                self._follow(member)
-                if member.state is Connectivity.IDLE:
-                    member.listener.changed(member, member.state, member.reason)  # and gRPC leaves it at that
-            self._return_parked()  # to be picked for anew: there may be more backends now
+        if line is not self._line:
+            return
+        self._switching = True  # no call goes out before every backend's state is known
+        for member in line.members:
+            self._follow(member)
+            if member.state is Connectivity.IDLE:
+                member.listener.changed(member, member.state, member.reason)  # and gRPC leaves it at that
+        self._switching = False
+        self._return_parked()  # to be picked for anew: there may be more backends now
 
     def _moved(self, line: Line, member: Member) -> None:
         if line is not self._line:
@@ -270,7 +278,7 @@ class SharedChannel:
     def _loosen(self) -> None:
         """The balancer of gRPC may have begun its turns anew."""
         if self._ticket is not None:
-            self._ticket.loose += 1
+            self._ticket.loosen()
 
     def _follow(self, member: Member) -> None:
         """Tell a backend's state by its tap's."""
@@ -279,8 +287,8 @@ class SharedChannel:
         if line is None or tap is None:
             return
         self._recheck = True
-        if tap.state is Connectivity.IDLE and line.policy.lazy_pick:
-            member.become(Connectivity.READY, "")  # gRPC connects when it picks it
+        if line.policy.lazy_pick and tap.state in (Connectivity.IDLE, Connectivity.CONNECTING):
+            member.become(Connectivity.READY, "")  # gRPC picks it, and connects then
         elif tap.state is Connectivity.IDLE and line.policy.eager and tap.reason:
             member.become(Connectivity.CONNECTING, tap.reason)  # at once
         else:
@@ -311,10 +319,10 @@ class SharedChannel:
 
     def _usable(self) -> Line | None:
         """The line that calls may take now: connected, of the right policy, and without anybody who has left."""
-        if self._recheck:
+        if self._recheck and not self._switching:
             self._check()
         line = self._line
-        if line is None or not line.settled or line.policy is not LB_POLICIES[self._policy]:
+        if self._switching or line is None or not line.settled or line.policy is not LB_POLICIES[self._policy]:
             return None
         wanted = set(self._wanted())
         ready = {member for member in wanted if member.state is Connectivity.READY}
