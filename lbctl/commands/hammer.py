@@ -16,6 +16,7 @@ from lbctl.commands.signals import Interrupts
 from lbctl.discovery.directory import Update, find, follow, read
 from lbctl.errors import CannotCall, LbctlError, NotFound
 from lbctl.etcd.client import Etcd
+from lbctl.load.engines import require
 from lbctl.load.plan import Plan, Task
 from lbctl.load.run import Run
 from lbctl.model import Instance, Service
@@ -98,6 +99,7 @@ async def _run(
     service = await _service(etcd, request)
     reaching = _reaching(request, ready)
     calling = undescribed(request.payload, request.method) or await _described(request, service, reaching, tell)
+    await require(request.policy, request.engine)
     load = Run(_task(request, service, reaching, calling), clock)
     try:
         async with _followed(etcd, service, load):
