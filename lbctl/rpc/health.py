@@ -12,6 +12,7 @@ from weakref import WeakValueDictionary
 from google.protobuf.message import DecodeError
 from grpc_health.v1.health_pb2 import HealthCheckRequest, HealthCheckResponse
 
+from lbctl.clock import Clock, SystemClock
 from lbctl.model import Code, Endpoint, Origin, Reply
 from lbctl.rpc.access import Access
 from lbctl.rpc.caller import Caller
@@ -68,7 +69,8 @@ class _Kept(NamedTuple):
 class Prober:
     """Checks backends again and again over connections it keeps; at most ``at_once`` checks run at a time."""
 
-    def __init__(self, at_once: int = 32) -> None:
+    def __init__(self, at_once: int = 32, *, clock: Clock | None = None) -> None:
+        self._clock = clock or SystemClock()
         self._kept: dict[Endpoint, _Kept] = {}
         self._slots = asyncio.Semaphore(at_once)
         # One user of a connection at a time: closing it would end the others' calls.
@@ -88,9 +90,8 @@ class Prober:
 
     async def keep(self, endpoints: Collection[Endpoint]) -> None:
         """Close the connections of all backends but these."""
-        for endpoint in set(self._kept) - set(endpoints):
-            async with self._turn(endpoint):
-                await self._drop(endpoint)
+        gone = set(self._kept) - set(endpoints)
+        await asyncio.gather(*(self._release(endpoint) for endpoint in gone))
 
     async def check(
         self, endpoint: Endpoint, access: Access = PLAIN, *, service: str = "", timeout_s: float = 1.0
@@ -111,11 +112,18 @@ class Prober:
         obstacle = await connect(caller, endpoint, access.secure, timeout_s)
         if obstacle is not None:
             return _obstructed(obstacle)
-        reply, took_s = await _ask(caller, access, service, deadline)
+        reply, took_s = await self._ask(caller, access, service, deadline)
         if reply.origin is Origin.TRANSPORT and caller.has_failed:  # it was lost before, and cannot be had again
             left = deadline - asyncio.get_running_loop().time()
             return _obstructed(await explain(endpoint, reply.reason, access.secure, left))
         return _health(reply, took_s, timeout_s)
+
+    async def _ask(self, caller: Caller, access: Access, service: str, deadline: float) -> tuple[Reply, float]:
+        question = HealthCheckRequest(service=service).SerializeToString()
+        left = deadline - asyncio.get_running_loop().time()
+        began_ns = self._clock.now_ns()  # the loop's own time may count in milliseconds
+        result = await caller.unary(CHECK_PATH, question, timeout_s=left, metadata=access.metadata)
+        return result.reply, (self._clock.now_ns() - began_ns) / 1e9
 
     async def _caller(self, endpoint: Endpoint, access: Access) -> Caller:
         kept = self._kept.get(endpoint)
@@ -131,18 +139,14 @@ class Prober:
     def _turn(self, endpoint: Endpoint) -> asyncio.Lock:
         return self._turns.setdefault(endpoint, asyncio.Lock())
 
+    async def _release(self, endpoint: Endpoint) -> None:
+        async with self._turn(endpoint):
+            await self._drop(endpoint)
+
     async def _drop(self, endpoint: Endpoint) -> None:
         kept = self._kept.pop(endpoint, None)
         if kept is not None:
             await kept.caller.__aexit__(None, None, None)
-
-
-async def _ask(caller: Caller, access: Access, service: str, deadline: float) -> tuple[Reply, float]:
-    clock = asyncio.get_running_loop().time
-    question = HealthCheckRequest(service=service).SerializeToString()
-    began = clock()
-    result = await caller.unary(CHECK_PATH, question, timeout_s=deadline - began, metadata=access.metadata)
-    return result.reply, clock() - began
 
 
 def _health(reply: Reply, took_s: float, timeout_s: float) -> Health:

@@ -11,6 +11,7 @@ from grpc_health.v1 import health_pb2
 
 from lbctl.model import Endpoint
 from lbctl.rpc.health import Health, Prober, Status, check
+from tests.fakes import FakeClock
 from tests.rpc.servers import answering, black_hole, checking, health_of, refused_port, serving
 
 
@@ -22,6 +23,17 @@ async def test_a_backend_says_how_it_is(number: health_pb2.HealthCheckResponse.S
     assert health.detail == ""
     assert health.rtt_s is not None
     assert 0 < health.rtt_s < 5
+
+
+async def test_the_round_trip_is_taken_from_the_clock_that_is_given() -> None:
+    clock = FakeClock()
+
+    async def answer(_: object) -> bytes:
+        clock.advance(0.000_123)
+        return b"\x08\x01"
+
+    async with serving([checking(answer)]) as endpoint, Prober(clock=clock) as prober:
+        assert (await prober.check(endpoint, timeout_s=5)).rtt_s == pytest.approx(0.000_123)
 
 
 async def test_one_service_of_a_server_is_asked_by_name() -> None:
