@@ -87,7 +87,8 @@ class Traffic:
         seen = Counter(ends)
         for name, count in self.duet.session.counters.items():
             seen[name if name.startswith("waited") else name.partition(":")[0]] += count
-        seen["fast"] = self.duet.session._fast_ends
+        session = self.duet.session
+        seen["fast"] = session.total_counters()["header_blocks"] - session.reader.read_blocks
         return seen
 
     def lifetime(self) -> int:
