@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 from random import Random
 from typing import TYPE_CHECKING, Final, cast
@@ -97,6 +97,14 @@ def shared(policy: str, peer: object, listener: Listener, how: Dialling, renewed
         return Member(channel, instance.endpoint, how.request_for(instance), seeing, how.secure_for(instance))
 
     return channel, member
+
+
+def remarks(policy: str, engine: str) -> Iterator[str]:
+    """What the figures of such a run cannot tell."""
+    if engine == "grpcio":
+        yield "grpcio does not tell when a call is written: a call counts as written when it is handed over"
+    if policy in GRPC_POLICIES:
+        yield "calls pass a tap of lbctl on their way to a backend: latencies include it"
 
 
 async def require(policy: str, engine: str) -> None:

@@ -12,6 +12,7 @@ from lbctl.clock import Clock
 from lbctl.load.accounts import Accounts
 from lbctl.load.backends import Backends
 from lbctl.load.engine import Engine
+from lbctl.load.engines import remarks
 from lbctl.load.lane import Lane
 from lbctl.load.loops import Loop
 from lbctl.load.plan import Task
@@ -107,6 +108,7 @@ class Reporter:
     def _doubts(self, waits: Mapping[str, Wait], wire: Wire) -> Iterator[str]:
         """Everything the run has to say about its figures, except what the pulse knows."""
         resets = [lane.resets for lane in self.backends.lanes.values()]
+        yield from remarks(self.task.policy, self.task.engine)
         yield from on_load(self.loop.dropped, self.loop.starts)
         yield from on_waits(waits, self.task.connection.limits.max_streams)
         yield from on_connections(
