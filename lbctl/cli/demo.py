@@ -33,6 +33,10 @@ def _option(*flags: str, text: str, metavar: str) -> Any:  # noqa: ANN401 - type
     return typer.Option(*flags, help=text, metavar=metavar, show_default=False)
 
 
+def _switch(*flags: str, text: str) -> Any:  # noqa: ANN401 - typer's own type for it
+    return typer.Option(*flags, help=text, show_default=False)
+
+
 @with_settings(registry=False)
 def demo(
     command: Annotated[
@@ -73,6 +77,10 @@ def demo(
         str, _option("--ttl", text="lifetime of the backends' leases in whole seconds (default 10s)", metavar="TIME")
     ] = "10s",
     seed: Annotated[int, _option("--seed", text="repeats latencies and errors (default 0)", metavar="N")] = 0,
+    tls: Annotated[
+        bool, _switch("--tls", text="backends speak TLS; COMMAND is told how, and what to export is printed")
+    ] = False,
+    mtls: Annotated[bool, _switch("--mtls", text="the same, and clients have to show a certificate too")] = False,
     etcd_bin: Annotated[
         str | None, _option("--etcd-bin", text="the etcd to run (env LBCTL_ETCD_BIN)", metavar="FILE")
     ] = None,
@@ -86,7 +94,7 @@ def demo(
     from lbctl.commands.demo import Demo, Talk, run
 
     names = tuple(service or ("echo",))
-    setup = parse_setup(Texts(backends, weights, latency, errors, layout, names, ttl, seed, etcd_bin))
+    setup = parse_setup(Texts(backends, weights, latency, errors, layout, names, ttl, seed, etcd_bin, tls, mtls))
     notes = _Notes(quiet=settings.quiet)
     talk = Talk(notes.summarise if command else _describe, notes.say)
     try:

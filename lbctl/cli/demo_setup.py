@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from typing import TypeVar
 
 from lbctl.cli.values import parse_duration, parse_percent
+from lbctl.demo.certificates import Tls
 from lbctl.demo.latency import Fixed, Latency, LogNormal
 from lbctl.demo.layouts import LAYOUTS
 from lbctl.demo.scene import Setup
@@ -40,6 +41,8 @@ class Texts:
     ttl: str
     seed: int
     etcd_bin: str | None
+    tls: bool = False
+    mtls: bool = False
 
 
 def parse_setup(texts: Texts) -> Setup:
@@ -58,6 +61,7 @@ def parse_setup(texts: Texts) -> Setup:
         ttl_s=_ttl(texts.ttl),
         seed=texts.seed,
         etcd_binary=texts.etcd_bin,
+        tls=Tls.MUTUAL if texts.mtls else Tls.SERVER if texts.tls else Tls.OFF,
     )
 
 

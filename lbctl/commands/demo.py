@@ -120,7 +120,7 @@ async def _carry(
     command: tuple[str, ...], environ: Mapping[str, str], scene: Scene, talk: Talk, stopper: _Stopper
 ) -> int:
     """Run the command to its end and return its status; raises EtcdDied, with the command ended, if etcd dies first."""
-    guest = await Guest.start(command, guest_environment(environ, scene.facts.etcd))
+    guest = await Guest.start(command, guest_environment(environ, scene.facts.etcd, scene.facts.setup.tls))
     stopper.on_signal = guest.forward
     watching = asyncio.create_task(_report_deaths(scene, talk))
     leaving = asyncio.create_task(guest.wait())

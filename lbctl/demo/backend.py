@@ -1,4 +1,4 @@
-"""The process of one demo backend: ``python -m lbctl.demo.backend``, spoken to over its pipes (see ``spec``).
+"""The process of one demo backend: ``python -m lbctl.demo.backend [TLS]``, spoken to over its pipes (see ``spec``).
 
 It keeps its own lease, so that its key outlives it by no more than the lease, however it ends.
 """
@@ -13,6 +13,7 @@ from collections.abc import Coroutine
 from contextlib import AsyncExitStack
 from typing import Any
 
+from lbctl.demo.certificates import Tls
 from lbctl.demo.latency import Behaviour
 from lbctl.demo.layouts import LAYOUTS
 from lbctl.demo.server import BackendServer
@@ -37,7 +38,7 @@ async def _main() -> None:
     for number in (signal.SIGTERM, signal.SIGINT):
         asyncio.get_running_loop().add_signal_handler(number, stopping.set)
     commands = await _standard_input()
-    server = BackendServer()
+    server = BackendServer(Tls(sys.argv[1]) if len(sys.argv) > 1 else Tls.OFF)
     _tell(port=server.endpoint.port)
     line = await _unless(stopping, commands.readline())
     if line:

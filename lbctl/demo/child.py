@@ -10,6 +10,7 @@ import sys
 from collections import deque
 from typing import Any, Self
 
+from lbctl.demo.certificates import Tls
 from lbctl.demo.parent_death import die_with_parent
 from lbctl.demo.spec import BackendSpec
 from lbctl.errors import LbctlError
@@ -32,7 +33,7 @@ class BackendProcess:
         self._drain = asyncio.create_task(self._read_stderr(), name="backend stderr")
 
     @classmethod
-    async def launch(cls) -> Self:
+    async def launch(cls, tls: Tls = Tls.OFF) -> Self:
         """Start the process; it binds its port and waits for :meth:`register`.
 
         Raises BackendFailed when the system has no room for another process.
@@ -43,6 +44,7 @@ class BackendProcess:
                 "-P",  # a folder named grpc where the user stands must not be imported
                 "-m",
                 "lbctl.demo.backend",
+                tls.value,
                 stdin=asyncio.subprocess.PIPE,
                 stdout=asyncio.subprocess.PIPE,
                 stderr=asyncio.subprocess.PIPE,

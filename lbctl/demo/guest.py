@@ -11,6 +11,7 @@ import sys
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
+from lbctl.demo.certificates import Tls, client_environment
 from lbctl.demo.parent_death import die_with_parent
 from lbctl.errors import ExitCode, LbctlError
 from lbctl.rpc import OWN_VARIABLES
@@ -18,6 +19,8 @@ from lbctl.rpc import OWN_VARIABLES
 GRACE_S = 10.0  # longer than the grace a stopped hammer gives its last calls
 # These point lbctl and etcdctl at an etcd, or carry what only fits that one.
 _OTHER_ETCD = ("ENDPOINTS", "PREFIX", "CACERT", "CERT", "KEY", "USER", "PASSWORD", "PASSWORD_FILE")
+# These say how other backends are reached.
+_OTHER_BACKENDS = ("TLS", "TLS_CA", "TLS_CERT", "TLS_KEY", "TLS_SERVER_NAME", "TLS_SKIP_VERIFY", "AUTHORITY")
 
 
 class CommandNotFound(LbctlError):
@@ -26,12 +29,13 @@ class CommandNotFound(LbctlError):
     exit_code = ExitCode.COMMAND_NOT_FOUND
 
 
-def guest_environment(environ: Mapping[str, str], endpoint: str) -> dict[str, str]:
-    """The environment of the command: the user's own, this etcd and no other, and lbctl on its PATH."""
-    foreign = {f"LBCTL_{name}" for name in _OTHER_ETCD} | OWN_VARIABLES
+def guest_environment(environ: Mapping[str, str], endpoint: str, tls: Tls = Tls.OFF) -> dict[str, str]:
+    """The environment of the command: the user's own, this etcd and no other, its backends, and lbctl on its PATH."""
+    foreign = {f"LBCTL_{name}" for name in (*_OTHER_ETCD, *_OTHER_BACKENDS)} | OWN_VARIABLES
     kept = {name: value for name, value in environ.items() if name not in foreign and not name.startswith("ETCDCTL_")}
     path = os.pathsep.join((str(Path(sys.executable).parent), environ.get("PATH", os.defpath)))
-    return kept | {"LBCTL_ENDPOINTS": endpoint, "ETCDCTL_ENDPOINTS": endpoint, "PATH": path}
+    found = {"LBCTL_ENDPOINTS": endpoint, "ETCDCTL_ENDPOINTS": endpoint, "PATH": path}
+    return kept | found | client_environment(tls)
 
 
 def find_command(command: Sequence[str], environ: Mapping[str, str]) -> tuple[str, ...]:

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import shlex
+
+from lbctl.demo.certificates import Tls, client_environment
 from lbctl.demo.scene import Death, Facts
 
 ASKED = "exit status 0"  # somebody told it to stop, and it took its key along
@@ -18,6 +21,7 @@ def standing(facts: Facts) -> str:
             *rows,
             "try, in another terminal:",
             f"  export LBCTL_ENDPOINTS={facts.etcd}",
+            *(f"  export {name}={shlex.quote(value)}" for name, value in client_environment(facts.setup.tls).items()),
             f"  lbctl watch {service}",
             f"  lbctl hammer {service} Echo/Say --policy smooth_wrr -z 30s",
             "Ctrl-C stops everything.",
@@ -29,7 +33,8 @@ def summary(facts: Facts) -> str:
     """The same in one line, for a demo that only carries a command."""
     weights = ",".join(str(backend.weight) for backend in facts.backends)
     noun = "backend" if len(facts.backends) == 1 else "backends"
-    return f"demo: etcd {facts.etcd}, {len(facts.backends)} {noun}, weights {weights}"
+    tls = {Tls.OFF: "", Tls.SERVER: ", by TLS", Tls.MUTUAL: ", by mutual TLS"}[facts.setup.tls]
+    return f"demo: etcd {facts.etcd}, {len(facts.backends)} {noun}, weights {weights}{tls}"
 
 
 def obituary(death: Death, ttl_s: int) -> str:

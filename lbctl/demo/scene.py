@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, NamedTuple
 
+from lbctl.demo.certificates import Tls
 from lbctl.demo.child import BackendProcess
 from lbctl.demo.etcd_server import EtcdServer
 from lbctl.demo.latency import Latency
@@ -36,6 +37,7 @@ class Setup:
     ttl_s: int = 10
     seed: int = 0
     etcd_binary: str | None = None
+    tls: Tls = Tls.OFF
 
 
 @dataclass(frozen=True, slots=True)
@@ -110,7 +112,7 @@ async def stage(setup: Setup) -> AsyncIterator[Scene]:
     children: list[BackendProcess] = []
     try:
         for _ in setup.weights:
-            children.append(await BackendProcess.launch())  # noqa: PERF401 - each is owned before the next starts
+            children.append(await BackendProcess.launch(setup.tls))  # noqa: PERF401 - each is owned before the next starts
         ports = [asyncio.create_task(child.port()) for child in children]
         await _all(starting, *ports)
         etcd = starting.result()

@@ -9,6 +9,7 @@ import grpc.aio
 from grpc_health.v1 import health, health_pb2, health_pb2_grpc
 from grpc_reflection.v1alpha import reflection, reflection_pb2
 
+from lbctl.demo.certificates import CA, SERVER, Tls
 from lbctl.demo.latency import Behaviour
 from lbctl.demo.protos import echo_pb2, echo_pb2_grpc, math_pb2, math_pb2_grpc
 from lbctl.demo.services import Echo, Front, Math
@@ -32,9 +33,9 @@ _OPTIONS = (
 class BackendServer:
     """A server that owns its port from the moment it is made; it serves between start and stop."""
 
-    def __init__(self) -> None:
+    def __init__(self, tls: Tls = Tls.OFF) -> None:
         self._server = grpc.aio.server(options=_OPTIONS)
-        self.endpoint = Endpoint(HOST, self._server.add_insecure_port(f"{HOST}:0"))
+        self.endpoint = Endpoint(HOST, _bound(self._server, f"{HOST}:0", tls))
         self._health = _health.aio.HealthServicer()
 
     async def start(self, behaviour: Behaviour) -> None:
@@ -52,6 +53,16 @@ class BackendServer:
         """Say NOT_SERVING, take no new calls, and let running ones end within the grace period."""
         await self._health.enter_graceful_shutdown()
         await self._server.stop(grace_s)
+
+
+def _bound(server: grpc.aio.Server, address: str, tls: Tls) -> int:
+    """Bind the address and return the port."""
+    if tls is Tls.OFF:
+        return int(server.add_insecure_port(address))
+    mutual = tls is Tls.MUTUAL
+    certificate, key = (path.read_bytes() for path in SERVER)
+    secret = grpc.ssl_server_credentials([(key, certificate)], CA.read_bytes() if mutual else None, mutual)
+    return int(server.add_secure_port(address, secret))
 
 
 def _reflection_handlers(services: tuple[str, ...]) -> list[grpc.GenericRpcHandler[Any, Any]]:
