@@ -198,6 +198,59 @@ async def test_levels_tell_good_news_from_bad() -> None:
     await rig.aclose()
 
 
+async def test_a_backend_that_goes_up_and_down_all_the_time_is_told_once() -> None:
+    rig = Rig(plan(concurrency=1))
+    await rig.begin(1)
+    for _ in range(5):
+        await rig.do(lambda: rig.end(1).answer(1))
+        await rig.do(rig.end(1).drop)
+        await rig.do(rig.network.sleep.wake)
+    assert rig.host(1).dialled == 6
+    assert told(rig) == [
+        ("health", "127.0.0.1:1", "connection closed by peer"),
+        ("health", "127.0.0.1:1", "connected"),
+    ]
+    await rig.aclose()
+
+
+def http(stream: int) -> bytes:
+    return h2.headers(stream, (":status", "404"), ("content-type", "text/html"), end=True)
+
+
+async def test_a_backend_whose_first_replies_are_not_grpc_is_doubted_once() -> None:
+    rig = Rig(plan(concurrency=1))
+    await rig.begin(1, 2)
+    for _ in range(60):
+        await rig.do(lambda: rig.end(1).answer(1, http))
+        await rig.do(lambda: rig.end(2).answer(1))
+    ((kind, address, text),) = told(rig)
+    assert (kind, address, text.startswith("not a gRPC endpoint? ")) == ("health", "127.0.0.1:1", True)
+    one, two = rig.backends.lanes.values()
+    assert (one.reason, two.reason) == (text, "")
+    await rig.aclose()
+
+
+async def test_a_few_replies_that_are_not_grpc_do_not_make_a_stranger() -> None:
+    rig = Rig(plan(concurrency=1))
+    await rig.begin(1)
+    for number in range(60):
+        await rig.do(lambda how=http if number % 3 == 1 or number > 20 else h2.reply: rig.end(1).answer(1, how))  # type: ignore[misc]
+    (lane,) = rig.backends.lanes.values()
+    assert (told(rig), lane.reason) == ([], "")
+    await rig.aclose()
+
+
+async def test_many_cancelled_calls_are_told_once() -> None:
+    rig = Rig(plan(concurrency=50, timeout_s=1.0))
+    await rig.begin(1)
+    for _ in range(6):
+        await rig.expire(1.0)
+    assert told(rig) == [
+        ("health", "127.0.0.1:1", "100 calls were cancelled within 30s: servers take that for an attack")
+    ]
+    await rig.aclose()
+
+
 async def test_a_replaced_connection_is_no_event() -> None:
     rig = Rig(plan(concurrency=2))
     await rig.begin(1)

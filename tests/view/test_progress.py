@@ -69,3 +69,14 @@ async def test_a_failing_report_is_not_swallowed() -> None:
 async def test_no_screen_shows_nothing() -> None:
     async with NoScreen().showing(lambda: None, None):
         pass
+
+
+async def test_a_storm_of_events_does_not_bury_the_progress() -> None:
+    lines: list[str] = []
+    events = tuple(Event(1.0, "health", None, f"trouble {number}", "bad") for number in range(500))
+    report = replace(sample(3), events=events)
+    async with PlainScreen(lines.append, interval_s=60.0).showing(lambda: report, NOBODY):
+        pass
+    assert lines[0].endswith("trouble 0")
+    assert lines[-1] == "event  00:12 480 more, all in the JSON document"
+    assert len(lines) == 21

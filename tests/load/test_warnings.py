@@ -1,0 +1,63 @@
+from __future__ import annotations
+
+import pytest
+
+from lbctl.load.warnings import on_connections, on_load, on_waits
+from lbctl.stats.histogram import Histogram
+from lbctl.stats.report import Starts, Wait, Wire
+
+
+def starts(late: int, total: int) -> Starts:
+    delays = Histogram()
+    delays.record(20, total)
+    return Starts(late, delays)
+
+
+def test_a_run_that_went_as_planned_has_nothing_to_say() -> None:
+    assert list(on_load(0, None)) == []
+    assert list(on_load(0, starts(50, 1000))) == []
+    assert list(on_waits({}, 100)) == []
+    assert list(on_connections(Wire(), 0, many=False)) == []
+
+
+def test_dropped_calls_and_late_starts_are_said() -> None:
+    assert list(on_load(1200, starts(600, 1000))) == [
+        "1,200 calls were dropped, too many being in flight when they were due: the rate was not kept",
+        "60% of the calls were started more than 1 ms late: the times include that",
+    ]
+
+
+@pytest.mark.parametrize(
+    ("share", "words"), [(0.37, "37%"), (0.012, "1.2%"), (0.0999, "10.0%"), (0.1, "10%"), (0.0099, "")]
+)
+def test_waiting_for_a_slot_is_said_when_it_matters_and_how_to_get_more(share: float, words: str) -> None:
+    found = list(on_waits({"slot": Wait(10, share)}, 100))
+    sentence = f"stream limit 100 reached: {words} of the time was waiting for a slot; --connections N opens more"
+    assert found == ([sentence] if words else [])
+
+
+def test_other_waits_are_said_in_words_of_their_own() -> None:
+    waits = {cause: Wait(1, 0.5) for cause in ("peer", "window", "connection")}
+    assert list(on_waits(waits, 0)) == [
+        "50% of the time was waiting for the server's flow-control window to send a request",
+        "50% of the time was waiting for a server that did not read",
+        "50% of the time was waiting for a connection",
+    ]
+
+
+def test_calm_after_many_resets_is_reset_flood_protection() -> None:
+    wire = Wire(goaways={"ENHANCE_YOUR_CALM": 2, 'ENHANCE_YOUR_CALM "too_many_pings"': 1})
+    (sentence,) = on_connections(wire, 340, many=True)
+    assert sentence.startswith("2 connections were ended by reset-flood protection: 340 calls of one backend")
+    assert "--no-rst" in sentence
+
+
+def test_calm_for_other_reasons_is_not() -> None:
+    pings = Wire(goaways={'ENHANCE_YOUR_CALM "too_many_pings"': 1})
+    assert list(on_connections(pings, 40, many=False)) == []
+    assert list(on_connections(Wire(goaways={"ENHANCE_YOUR_CALM": 1}), 0, many=False)) == []
+
+
+def test_many_resets_are_said_before_a_server_minds() -> None:
+    (sentence,) = on_connections(Wire(), 100, many=True)
+    assert sentence.endswith("and servers may take that for an attack")

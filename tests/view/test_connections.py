@@ -1,0 +1,77 @@
+"""What happened on connections: nothing where all went well, what matters by default, all of it on request."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import pytest
+
+from lbctl.stats.report import Wait, Wire
+from lbctl.view.connections import connection_lines
+from lbctl.view.run_document import run_document
+from lbctl.view.summary import summary
+from lbctl.view.theme import PLAIN, UNICODE, Look
+from tests.view.sample import open_loop, sample, streaming, troubled
+from tests.view.test_document import validate
+
+LOOK = Look(PLAIN, UNICODE)
+QUIET = Wire(sockets=3, opened=3, bytes_in=10, bytes_out=10, settings=3, replies_per_read=1.0, header_cache_hit=0.9)
+
+
+def test_connections_that_went_well_are_no_section() -> None:
+    report = sample(3, wire=QUIET, waits={"slot": Wait(4, 0.001)})
+    assert connection_lines(report, LOOK, whole=False) == []
+    assert "Connections" not in summary(report)
+
+
+def test_everything_is_told_on_request() -> None:
+    report = sample(3, wire=QUIET, waits={"slot": Wait(4, 0.001)})
+    assert connection_lines(report, LOOK, whole=True) == [
+        "  sockets   3 opened  3 open",
+        "  waits     slot 4 calls, 0.1% of the time",
+        "  bytes     10 in  10 out  1.0 replies per read",
+        "  headers   90.0% of the blocks known from before",
+        "  frames    settings 3",
+    ]
+
+
+def test_connections_that_lbctl_closed_are_nothing_to_worry_about() -> None:
+    report = sample(3, wire=replace(QUIET, closed={"by lbctl": 2}))
+    assert connection_lines(report, LOOK, whole=False) == []
+    lines = connection_lines(replace(report, wire=replace(QUIET, closed={"reset": 1})), LOOK, whole=False)
+    assert lines == ["  sockets   3 opened  3 open", "  closed    reset 1"]
+
+
+def test_words_of_a_peer_are_cleaned() -> None:
+    report = sample(3, wire=replace(QUIET, goaways={'NO_ERROR "\x1b[2J"': 1}))
+    text = summary(report)
+    assert "\x1b" not in text
+    assert "\\x1b[2J" in text
+
+
+def test_the_document_holds_what_the_report_holds() -> None:
+    document = validate(run_document(troubled()), "run")
+    wire = document["wire"]
+    assert wire["closed"] == {"by peer": 4, "keepalive timeout": 2, "by lbctl": 3}
+    assert wire["retries"] == {"refused": 31, "goaway": 4}
+    assert wire["waits"]["slot"] == {"calls": 4100, "share": 0.37}
+    assert (wire["batch_mean"], wire["paused_ms"], wire["late_ok"]) == (31.4, 2500.0, 17)
+    one = document["backends"][0]["wire"]
+    assert one["sockets"] == 1
+    assert "retries" not in one
+    assert "waits" not in one
+
+
+def test_the_document_of_an_open_loop_tells_how_exact_its_starts_were() -> None:
+    document = validate(run_document(open_loop()), "run")
+    assert (document["load"]["mode"], document["load"]["rps"], document["load"]["concurrency"]) == ("open", 520.0, None)
+    assert document["generator"]["late_starts"] == 92
+    assert document["generator"]["start_ms"]["p50"] == 0.026
+
+
+def test_the_document_of_a_streaming_method_counts_messages() -> None:
+    document = validate(run_document(streaming()), "run")
+    assert document["streams"]["received"] == 62_000
+    assert document["streams"]["per_call"] == {"min": 8, "mean": 10.02, "max": 12}
+    assert document["streams"]["gap_ms"]["p50"] == pytest.approx(1.0, rel=0.01)
+    assert validate(run_document(sample(3, end_reason="completed")), "run")["streams"] is None
