@@ -6,6 +6,7 @@ Two shapes may be mixed in one file. lbctl's own:
     prefix: /services/
     policy: smooth_wrr
     check: {enabled: true, interval: 1s, timeout: 500ms}
+    tls: {enabled: true, ca: ca.pem, server_name: shop.example}
 
 and the settings document of a weighted_random balancer (top key ``weighted_random_balancer``): its ``health_check``
 becomes ``check``, and it makes ``weighted_random`` the policy of hammer unless ``policy`` says otherwise. Its other

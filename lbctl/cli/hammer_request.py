@@ -6,7 +6,6 @@ from collections.abc import Mapping, Sequence
 from random import SystemRandom
 from typing import Final
 
-from lbctl.balance.policies import GRPC_POLICIES
 from lbctl.cli.connection_options import DEFAULT_ENGINE, ConnectionFlags
 from lbctl.cli.hammer_options import DEFAULT_POLICY, LoadFlags, parse_policy
 from lbctl.cli.metadata import headers
@@ -53,17 +52,16 @@ def build(
 ) -> Hammer:
     """The whole request, every default in its place. Raises UsageError for options that contradict each other."""
     plan = _plan(load, request)
-    engine = connection.engine or DEFAULT_ENGINE
     return Hammer(
         service=service,
         method=method,
-        policy=_policy(load.policy, settings, engine),
+        policy=_policy(load.policy, settings),
         plan=plan,
         seed=SystemRandom().randrange(_SEEDS) if load.seed is None else load.seed,
         payload=_payload(request, _streaming(stream, plan.timeout_s), environ),
         reach=settings.reach,
         connection=_connection(connection, settings.reach.connect_timeout_s),
-        engine=engine,
+        engine=connection.engine or DEFAULT_ENGINE,
         retry=not connection.no_retry,
         backends=_instances(service, connection.backends or ()),
         prefix=settings.prefix,
@@ -94,17 +92,14 @@ def _plan(load: LoadFlags, request: RequestFlags) -> Plan:
     )
 
 
-def _policy(given: str | None, settings: Settings, engine: str) -> str:
-    """The policy, also from the settings; gRPC's own balancers need gRPC's own engine."""
-    name = given or settings.policy or DEFAULT_POLICY
-    if given is None and settings.policy is not None:
-        try:
-            parse_policy(name)
-        except ValueError as error:
-            raise UsageError(f"{settings.origins.get('policy', 'policy')}: {error}") from None
-    if name in GRPC_POLICIES and engine != "grpcio":
-        raise UsageError(f"--policy {name} is gRPC's own balancer", f"--engine grpcio --policy {name}")
-    return name
+def _policy(given: str | None, settings: Settings) -> str:
+    """The policy, also from the settings."""
+    if given is not None or settings.policy is None:
+        return given or DEFAULT_POLICY
+    try:
+        return parse_policy(settings.policy)
+    except ValueError as error:
+        raise UsageError(f"{settings.origins.get('policy', 'policy')}: {error}") from None
 
 
 def _payload(request: RequestFlags, streaming: Streaming, environ: Mapping[str, str]) -> Payload:

@@ -7,7 +7,8 @@ from typing import Any
 import pytest
 
 from lbctl.cli.config import config_paths, read_config
-from lbctl.cli.settings import Settings, resolve
+from lbctl.cli.settings import SETTINGS, Settings, resolve
+from lbctl.commands.reach import Reach
 from lbctl.errors import UsageError
 from lbctl.model import Endpoint
 
@@ -170,3 +171,53 @@ def test_a_password_file_that_cannot_be_read_is_named() -> None:
 
 def test_a_password_never_appears_in_the_settings_text() -> None:
     assert "hunter2" not in repr(resolve({"user": "root:hunter2", "password": "hunter2"}, {}, {}))
+
+
+def test_every_setting_is_in_the_reference() -> None:
+    page = (Path(__file__).parents[2] / "docs" / "reference" / "settings.md").read_text(encoding="utf-8")
+    rows = {tuple(part.strip() for part in line.strip("|").split("|")) for line in page.splitlines() if line[:1] == "|"}
+    told = {(row[1], row[2]) for row in rows}
+    for setting in SETTINGS:
+        if setting.env or setting.file:
+            variables = " ".join(f"`{name}`" for name in setting.env)
+            assert (variables, f"`{setting.file}`" if setting.file else "") in told, setting.name
+
+
+@pytest.mark.parametrize(
+    ("flags", "environ", "file", "tls"),
+    [
+        ({}, {}, "", None),
+        ({"tls": True}, {}, "", True),
+        ({"tls": False}, {"LBCTL_TLS": "1"}, "", False),
+        ({"tls_ca": "ca.pem"}, {"LBCTL_TLS": "0"}, "", True),
+        ({"tls_server_name": "a"}, {}, "tls: {enabled: false}", True),
+        ({}, {"LBCTL_TLS_CA": "ca.pem"}, "", None),
+        ({}, {}, "tls: {enabled: true, skip_verify: true}", True),
+        ({}, {}, "tls: {ca: ca.pem}", None),
+    ],
+)
+def test_a_tls_flag_switches_tls_on_and_the_rest_only_says_how(
+    flags: dict[str, object], environ: dict[str, str], file: str, tls: bool | None, tmp_path: Path
+) -> None:
+    assert settings(file, tmp_path, flags, **environ).reach.tls is tls
+
+
+def test_how_backends_are_reached_may_all_stand_in_a_file(tmp_path: Path) -> None:
+    text = """
+tls: {enabled: yes, ca: ca.pem, cert: c.pem, key: k.pem, server_name: shop, skip_verify: false}
+authority: shop:443
+connect_timeout: 3s
+"""
+    assert settings(text, tmp_path).reach == Reach(
+        tls=True,
+        ca=Path("ca.pem"),
+        cert=Path("c.pem"),
+        key=Path("k.pem"),
+        server_name="shop",
+        authority="shop:443",
+        connect_timeout_s=3.0,
+    )
+
+
+def test_a_flag_that_says_no_is_named_as_such() -> None:
+    assert resolve({"tls": False}, {}, {}).origins == {"tls": "--plaintext"}

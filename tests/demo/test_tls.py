@@ -48,7 +48,7 @@ async def test_a_server_by_tls_answers_those_who_come_as_it_asks(tls: Tls) -> No
     secret = grpc.ssl_channel_credentials(CA.read_bytes(), *own)
     try:
         async with grpc.aio.secure_channel(str(server.endpoint), secret) as channel:
-            reply = await echo_pb2_grpc.EchoStub(channel).Say(echo_pb2.SayRequest(message="hi"))  # type: ignore[no-untyped-call]
+            reply = await echo_pb2_grpc.EchoStub(channel).Say(echo_pb2.SayRequest(message="hi"))
     finally:
         await server.stop(0)
     assert reply.message == "hi"
