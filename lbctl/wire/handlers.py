@@ -12,7 +12,7 @@ from lbctl.model import Code, Reply
 from lbctl.wire import frames as h2
 from lbctl.wire import talks
 from lbctl.wire.frames import ErrorCode, error_name
-from lbctl.wire.head import Head
+from lbctl.wire.head import Head, parse
 from lbctl.wire.header_block import CompressionError, HeaderBomb
 from lbctl.wire.response import MessageTooLarge, Response
 from lbctl.wire.state import Partial, State
@@ -24,6 +24,8 @@ _MAX_PIECES: Final = 128
 
 NO_HEADERS: Final = local(Code.INTERNAL, "DATA before response headers")
 NO_STATUS: Final = local(Code.INTERNAL, "response without :status")
+
+UNREADABLE: Final = parse([])  # stands for the head of a block that ended the connection
 
 Handler = Callable[[State, int, int, bytes], None]
 
@@ -121,12 +123,24 @@ def on_continuation(state: State, flags: int, stream: int, payload: bytes) -> No
 
 def _on_block(state: State, flags: int, stream: int, block: bytes) -> None:
     """A complete block. It is decoded even for a call that is over: the compression context is the connection's."""
+    take_head(state, flags, stream, read_head(state, block))
+
+
+def read_head(state: State, block: bytes) -> Head:
+    """The head of a complete block; UNREADABLE after a connection error."""
     try:
-        head = state.reader.read(block)
+        return state.reader.read(block)
     except CompressionError as error:
-        return state.fail(ErrorCode.COMPRESSION_ERROR, f"header block cannot be decoded: {error}")
+        state.fail(ErrorCode.COMPRESSION_ERROR, f"header block cannot be decoded: {error}")
     except HeaderBomb:
-        return state.fail(ErrorCode.ENHANCE_YOUR_CALM, "header block decodes to over 1 MiB")
+        state.fail(ErrorCode.ENHANCE_YOUR_CALM, "header block decodes to over 1 MiB")
+    return UNREADABLE
+
+
+def take_head(state: State, flags: int, stream: int, head: Head) -> None:
+    """A head, for whichever call it is."""
+    if head is UNREADABLE:
+        return None
     if stream not in state.open:
         return _late(state, flags, stream)
     for name in head.anomalies:

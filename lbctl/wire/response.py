@@ -43,6 +43,13 @@ class Response:
         self._seen = False  # a message has begun and is not complete
         self._compressed = False  # it is
 
+    def resume(self, head: Head, *, complete: bool, missing: int) -> None:
+        """Go on where the fast path has come to: its only message was complete, or lacks so many octets."""
+        self.head = head
+        self.messages = int(complete)
+        self._missing = missing
+        self._seen = missing > 0
+
     def feed(self, payload: bytes) -> None:
         """Take a DATA payload without padding; raises MessageTooLarge."""
         assert self.head is not None

@@ -9,25 +9,26 @@ holds only what is true of the current compression table. Everything else takes 
 from __future__ import annotations
 
 from collections import Counter
-from dataclasses import replace
 from typing import Final
 
 from lbctl.model import Code
 from lbctl.wire import frames as h2
 from lbctl.wire import talks
 from lbctl.wire.frames import HEAD, ErrorCode
-from lbctl.wire.handlers import HANDLERS
-from lbctl.wire.head import NOT_FAST, OK_END, OK_START
+from lbctl.wire.handlers import HANDLERS, UNREADABLE, read_head, take_head
+from lbctl.wire.head import OK_END, OK_START
 from lbctl.wire.limits import Limits
 from lbctl.wire.request import Request
-from lbctl.wire.state import FAST_HEAD, HEADERS_SEEN, MESSAGE_SEEN, Call, State, Wait
+from lbctl.wire.state import HEADERS_SEEN, MESSAGE_SEEN, Call, State, Wait
 from lbctl.wire.status import local
 from lbctl.wire.whole_reply import WholeReply
 from lbctl.wire.windows import CONNECTION_WINDOW, STREAM_WINDOW
 
 DEFAULT_LIMITS: Final = Limits()
 
-_UNKNOWN = replace(FAST_HEAD, fast=NOT_FAST)
+_PREFIX: Final = 5  # flag and length of a message
+_LARGEST: Final = STREAM_WINDOW // 2 - h2.MAX_FRAME_SIZE
+_MAX_FRAME: Final = h2.MAX_FRAME_SIZE
 _HEADERS_ONLY = h2.END_HEADERS
 _HEADERS_LAST = h2.END_HEADERS | h2.END_STREAM
 
@@ -42,7 +43,7 @@ class Session(State):
         self.request = request
         self._bodies = request.bodies() if request is not None and request.stream is not None else ()
         self._careful = keep_messages or bool(self._bodies)  # every reply takes the complete way
-        self._fast_ends = 0  # calls that ended on the fast path
+        self._hits = 0  # header blocks that the hot loop found in the cache
         self._tail = b""
         self._whole: WholeReply | None = None
         self._before = self._between = self._body = b""
@@ -166,7 +167,7 @@ class Session(State):
     def total_counters(self) -> Counter[str]:
         """Everything counted so far, header blocks and those that had to be decoded included."""
         total = Counter(self.counters)
-        total["header_blocks"] = self.reader.read_blocks + 2 * self._fast_ends
+        total["header_blocks"] = self.reader.read_blocks + self._hits
         total["header_blocks_decoded"] = self.reader.decoded
         return total
 
@@ -180,8 +181,8 @@ class Session(State):
         unpack = HEAD.unpack_from
         known = self.reader.cache.get
         opened, progress, done = self.open, self.progress, self.done
-        firsts = self.firsts
-        fast = 0
+        responses, firsts = self.responses, self.firsts
+        hits = 0
         plain = self.ready and self.partial is None and not self._careful
         cache = self.reader.cache
         whole = self._whole
@@ -198,70 +199,97 @@ class Session(State):
             kind = word & 0xFF
             begin = position + 9
             end = begin + length
+            if length > _MAX_FRAME:
+                self._oversized(length)
+                return len(data)
             if end - 9 > available:
-                if length > h2.MAX_FRAME_SIZE:
-                    self._oversized(length)
-                    position = len(data)
                 break
             if plain and kind == 1 and flags == _HEADERS_ONLY:
                 if whole is not None:
                     after = whole.take(data, position, self)
                     if after > position:
                         replies = (after - position) // whole.size
-                        fast += replies
+                        hits += 2 * replies
                         consumed += replies * whole.message
                         position = after
                         continue
                 headers_at = position
-                first = stream in opened and stream not in progress and stream not in self.responses
-                if first and known(data[begin:end], _UNKNOWN).fast == OK_START:
-                    progress[stream] = HEADERS_SEEN
+                if stream in opened and stream not in progress and stream not in responses:
+                    head = known(data[begin:end])
+                    if head is None:
+                        head = read_head(self, data[begin:end])
+                        if head is UNREADABLE:
+                            return len(data)
+                        whole = None
+                    else:
+                        hits += 1
+                    if head.fast == OK_START:
+                        progress[stream] = HEADERS_SEEN
+                    else:
+                        take_head(self, flags, stream, head)
                     position = end
                     continue
             elif plain and kind == 0 and flags == 0:
-                if length != prefix_length:
-                    prefix_length = length
-                    prefix = b"\0" + (length - 5).to_bytes(4, "big") if 5 <= length <= h2.MAX_FRAME_SIZE else b"-"
                 data_at = position
-                if progress.get(stream) == HEADERS_SEEN and data[begin : begin + 5] == prefix:
-                    progress[stream] = MESSAGE_SEEN
+                seen = progress.get(stream, 0)
+                if seen == HEADERS_SEEN:
+                    if length != prefix_length:
+                        prefix_length = length
+                        prefix = b"\0" + (length - 5).to_bytes(4, "big") if length >= 5 else b"-"
+                    if data[begin : begin + 5] == prefix:
+                        progress[stream] = MESSAGE_SEEN
+                        consumed += length
+                        position = end
+                        continue
+                    missing = _missing(data, begin, length)
+                    if missing:
+                        progress[stream] = MESSAGE_SEEN + missing
+                        consumed += length
+                        position = end
+                        continue
+                elif length <= seen - MESSAGE_SEEN:
+                    progress[stream] = seen - length
                     consumed += length
                     position = end
                     continue
-            elif (
-                plain
-                and kind == 1
-                and flags == _HEADERS_LAST
-                and progress.get(stream) == MESSAGE_SEEN
-                and known(data[begin:end], _UNKNOWN).fast == OK_END
-            ):
+            elif plain and kind == 1 and flags == _HEADERS_LAST and progress.get(stream) == MESSAGE_SEEN:
+                head = known(data[begin:end])
+                if head is None:
+                    head = read_head(self, data[begin:end])
+                    if head is UNREADABLE:
+                        return len(data)
+                    whole = None
+                else:
+                    hits += 1
+                if head.fast != OK_END:
+                    take_head(self, flags, stream, head)
+                    position = end
+                    continue
                 del progress[stream]
                 call = opened.pop(stream)
                 done.append(call)
-                fast += 1
                 if firsts and stream in firsts:
                     self.early.append((call, firsts.pop(stream)))
                 if not learned and 0 <= headers_at < data_at and _in_a_row(data, headers_at, data_at, position):
                     learned = True
-                    whole = self._whole = WholeReply(data[headers_at:end], data_at - headers_at, position - headers_at)
+                    found = WholeReply(data[headers_at:end], data_at - headers_at, position - headers_at)
+                    if found.holds(cache):
+                        whole = self._whole = found
                 position = end
                 continue
             self._dispatch(kind, flags, stream & 0x7FFF_FFFF, data[begin:end])
             position = end
             if self.closed:
-                self._fast_ends += fast
                 return len(data)
             plain = self.partial is None and not self._careful
             if whole is not None and not whole.holds(cache):
                 whole = None
         self.received.uncredited += consumed
-        self._fast_ends += fast
+        self._hits += hits
         return position
 
     def _dispatch(self, kind: int, flags: int, stream: int, payload: bytes) -> None:
         """The slow and complete way of one frame."""
-        if len(payload) > h2.MAX_FRAME_SIZE:
-            return self._oversized(len(payload))
         if not self.ready and (kind != h2.SETTINGS or flags & h2.ACK):
             return self.fail(ErrorCode.PROTOCOL_ERROR, "first frame is not SETTINGS")
         if self.partial is not None and kind != h2.CONTINUATION:
@@ -380,6 +408,17 @@ class Session(State):
         self._body = body
         self._size = len(body)
         self._generation = self.writer.generation
+
+
+def _missing(data: bytes, begin: int, length: int) -> int:
+    """What is still to come of a plain message whose first DATA payload is this; 0 for anything out of the ordinary.
+
+    Messages that need credit for their stream before they are complete are out of the ordinary too.
+    """
+    if length < _PREFIX or data[begin]:
+        return 0
+    size = int.from_bytes(data[begin + 1 : begin + _PREFIX], "big")
+    return max(0, size + _PREFIX - length) if size <= _LARGEST else 0
 
 
 def _in_a_row(data: bytes, headers_at: int, data_at: int, trailers_at: int) -> bool:

@@ -32,7 +32,8 @@ class Wait(IntEnum):
 
 _DETAILS: Final = 100
 
-# How far a reply on the fast path has come; absent means nothing was received yet.
+# How far a reply on the fast path has come; absent means nothing was received yet. Above MESSAGE_SEEN it is the octets
+# that its only message still lacks.
 HEADERS_SEEN: Final = 1
 MESSAGE_SEEN: Final = 2
 
@@ -176,8 +177,7 @@ class State:
             self.responses[stream] = response
             seen = self.progress.pop(stream, 0)
             if seen:
-                response.head = FAST_HEAD
-                response.messages = seen - HEADERS_SEEN
+                response.resume(FAST_HEAD, complete=seen == MESSAGE_SEEN, missing=max(0, seen - MESSAGE_SEEN))
         return response
 
     def finish(self, stream: int, reply: Reply) -> None:
