@@ -28,6 +28,7 @@ class Task:
     server: Server
     body: Path  # the request message, serialized
     framed: Path  # the same behind gRPC's five-byte prefix
+    delimited: Path  # the same behind its length as a varint
     log: Path  # may be written by a client
     in_flight: int = IN_FLIGHT
 
@@ -57,6 +58,7 @@ class Client(ABC):
     note: str
     terminal: bool = False
     share: float = 1.0
+    more_octets: int = 0  # that its message may have
     logged: float = 0.0  # of its calls, in a run of its own for the latencies; 0: every run reports them
 
     @abstractmethod

@@ -23,7 +23,7 @@ from benchmarks.scenario import CONNECTIONS, MATRIX, QUICK, SIZES, Replies
 from benchmarks.server import NoGo
 from benchmarks.table import lines
 
-ROUNDS, QUICK_ROUNDS = 5, 3
+ROUNDS, QUICK_ROUNDS = 3, 2
 
 
 def main(argv: Sequence[str] | None = None) -> int:

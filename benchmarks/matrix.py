@@ -23,7 +23,7 @@ from benchmarks.client import Client, Task
 from benchmarks.clients import NAMES, clients
 from benchmarks.figures import Figure, Result
 from benchmarks.machine import Cores
-from benchmarks.measured import ClientFailed, run
+from benchmarks.measured import ClientFailed, Cost, run
 from benchmarks.scenario import BACKENDS, CALLS, IN_FLIGHT, METHOD, Scenario
 from benchmarks.server import NoGo, Server, serving
 
@@ -95,14 +95,17 @@ def _served(scenario: Scenario, server: Server, result: Result) -> bool:
 
 def _task(server: Server, scenario: Scenario, scratch: Path) -> Task:
     """Write the message down for every client, and make sure that the call works before anything is timed."""
-    message = BytesValue(value=bytes(scenario.size)).SerializeToString()
-    body, framed = scratch / f"message-{scenario.size}", scratch / f"framed-{scenario.size}"
+    message = BytesValue(value=b"x" * scenario.size).SerializeToString()
+    body, framed, delimited = (scratch / f"{form}-{scenario.size}" for form in ("body", "framed", "delimited"))
     body.write_bytes(message)
     framed.write_bytes(b"\0" + len(message).to_bytes(4, "big") + message)
-    task = Task(scenario, server, body, framed, scratch / "log")
+    # A message with a single field of octets, number 1, begins with 0x0a: as a field around it that is its length.
+    delimited.write_bytes(BytesValue(value=message).SerializeToString()[1:])
+    task = Task(scenario, server, body, framed, delimited, scratch / "log")
     for port in task.ports:
         with _channel(port, task) as channel:
             channel.unary_unary(f"/{METHOD}", None, None)(message, timeout=10, wait_for_ready=True)
+    server.asked()
     return task
 
 
@@ -133,18 +136,17 @@ def _add(task: Task, client: Client, scale: float, result: Result, where: str) -
 def _figure(task: Task, client: Client, calls: int, cpu: int | None) -> Figure:
     many = max(calls, FEWER * task.in_flight)
     few = many // FEWER
-    low = run(client.command(task, few), cpu=cpu, terminal=client.terminal)
-    client.check(low, few)
+    low = _run(client.command(task, few), task, client, few, cpu)
     before = task.server.cpu_s()
-    high = run(client.command(task, many), cpu=cpu, terminal=client.terminal)
+    high = _run(client.command(task, many), task, client, many, cpu)
     server_s = task.server.cpu_s() - before
-    client.check(high, many)
     latest = high
     if client.logged:
         some = int(many * client.logged)
-        latest = run(client.latency_command(task, some), cpu=cpu, terminal=client.terminal)
-        client.check(latest, some)
+        latest = _run(client.latency_command(task, some), task, client, some, cpu)
     latency = client.latency(latest, task)
+    if high.cpu_s <= low.cpu_s or high.wall_s <= low.wall_s:
+        raise ClientFailed(f"{few} calls took as long as {many}: something else runs here, or they are too few")
     return Figure(
         cpu_us=(high.cpu_s - low.cpu_s) / (many - few) * 1e6,
         rps=(many - few) / (high.wall_s - low.wall_s),
@@ -153,6 +155,18 @@ def _figure(task: Task, client: Client, calls: int, cpu: int | None) -> Figure:
         p50_ms=latency.p50,
         p99_ms=latency.p99,
     )
+
+
+def _run(command: Sequence[str], task: Task, client: Client, calls: int, cpu: int | None) -> Cost:
+    """Run a client, and hear from both sides that it made these calls with this message and no others."""
+    task.server.asked()
+    cost = run(command, cpu=cpu, terminal=client.terminal)
+    client.check(cost, calls)
+    seen, octets = task.server.asked()
+    least = calls * task.scenario.size
+    if seen != calls or not least <= octets <= least + calls * client.more_octets:
+        raise ClientFailed(f"the server saw {seen} calls with {octets} octets, not {calls} with {least}")
+    return cost
 
 
 def say(line: str) -> None:

@@ -97,7 +97,7 @@ class Ghz(Client):
     def command(self, task: Task, calls: int) -> Sequence[str]:
         trust = ("--cacert", task.ca) if task.scenario.secure else ("--insecure",)
         return (
-            *(str(self._program), *trust, "--call", METHOD, "-B", str(task.body), "--skipFirst", "0"),
+            *(str(self._program), *trust, "--call", METHOD, "-B", str(task.delimited), "--skipFirst", "0"),
             *("--connections", str(task.sockets), "-c", str(task.in_flight), "-n", str(calls), "--cpus", "1"),
             *("--disable-template-functions", "--disable-template-data", "-O", "json"),
             f"127.0.0.1:{task.ports[0]}",
@@ -118,6 +118,7 @@ class Fortio(Client):
 
     name = "fortio"
     share = 0.6
+    more_octets = 20
     note = (
         "Go. As many connections, all to one of the backends: it takes one address. Its own ping method, for which it "
         "has generated code; the message is some 12 bytes longer, and there is no deadline. GOMAXPROCS 1, as it has "

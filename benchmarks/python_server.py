@@ -14,9 +14,11 @@ from datetime import UTC, datetime
 
 import grpc
 import grpc.aio
+from google.protobuf.wrappers_pb2 import BytesValue
 
 Say = Callable[[bytes, "grpc.aio.ServicerContext[bytes, bytes]"], Awaitable[bytes]]
 
+ACCOUNT = {"calls": 0, "octets": 0}
 SERVING = b"\x08\x01"  # HealthCheckResponse{status: SERVING}
 
 
@@ -27,13 +29,15 @@ async def check(_request: bytes, _context: grpc.aio.ServicerContext[bytes, bytes
 
 async def say(request: bytes, _context: grpc.aio.ServicerContext[bytes, bytes]) -> bytes:
     """lbctl.bench.Echo/Say: the message itself."""
+    ACCOUNT["calls"] += 1
+    ACCOUNT["octets"] += len(BytesValue.FromString(request).value)
     return request
 
 
 async def say_dated(request: bytes, context: grpc.aio.ServicerContext[bytes, bytes]) -> bytes:
     """The same with a trailer that differs from reply to reply."""
     context.set_trailing_metadata((("date", datetime.now(UTC).isoformat()),))
-    return request
+    return await say(request, context)
 
 
 def _server(method: Say) -> grpc.aio.Server:
@@ -45,14 +49,16 @@ def _server(method: Say) -> grpc.aio.Server:
 
 
 async def main(backends: int) -> None:
-    """Serve until stdin closes."""
+    """Serve until stdin closes, and answer as the Go server does to lines on it."""
     methods = {"plain": say, "dated": say_dated}
     servers = {kind: [_server(method) for _ in range(backends)] for kind, method in methods.items()}
     ports = {kind: [server.add_insecure_port("127.0.0.1:0") for server in servers[kind]] for kind in servers}
     running = [server for kind in servers for server in servers[kind]]
     await asyncio.gather(*(server.start() for server in running))
     print(json.dumps({"description": f"grpcio {grpc.__version__} (asyncio)", "ports": ports, "ca": ""}), flush=True)
-    await asyncio.to_thread(sys.stdin.buffer.read)
+    while await asyncio.to_thread(sys.stdin.buffer.readline):
+        print(json.dumps(ACCOUNT), flush=True)
+        ACCOUNT.update(calls=0, octets=0)
     await asyncio.gather(*(server.stop(0) for server in running))
 
 

@@ -9,7 +9,7 @@ import subprocess
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 
 from benchmarks.machine import pin
@@ -27,12 +27,22 @@ class Server:
     description: str
     ports: dict[str, list[int]]
     ca: str  # the certificate to trust, a file
-    pid: int
+    process: subprocess.Popen[bytes] = field(repr=False)
+
+    def asked(self) -> tuple[int, int]:
+        """How often it was called since the last time, and how many octets were in the messages."""
+        stdin, stdout = self.process.stdin, self.process.stdout
+        assert stdin is not None
+        assert stdout is not None
+        stdin.write(b"\n")
+        stdin.flush()
+        account = json.loads(stdout.readline())
+        return account["calls"], account["octets"]
 
     def cpu_s(self) -> float:
         """User and system seconds that it has taken so far; 0 on a system that does not tell."""
         try:
-            fields = Path(f"/proc/{self.pid}/stat").read_text().rpartition(")")[2].split()
+            fields = Path(f"/proc/{self.process.pid}/stat").read_text().rpartition(")")[2].split()
         except OSError:
             return 0.0
         return (int(fields[11]) + int(fields[12])) / TICKS_S
@@ -86,7 +96,7 @@ def _greet(process: subprocess.Popen[bytes], kind: str) -> Server:
     if not line:
         raise SystemExit(f"the {kind} server ended before it said its ports (status {process.wait()})")
     hello = json.loads(line)
-    return Server(kind, hello["description"], hello["ports"], hello["ca"], process.pid)
+    return Server(kind, hello["description"], hello["ports"], hello["ca"], process)
 
 
 def _end(process: subprocess.Popen[bytes]) -> None:

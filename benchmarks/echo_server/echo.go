@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"sync/atomic"
 	"time"
 
 	"google.golang.org/grpc"
@@ -18,6 +19,13 @@ const (
 	file    = "lbctl/bench/echo.proto"
 	message = ".google.protobuf.BytesValue"
 )
+
+// account is what was asked of all ports together: a client that sends something else than it should is found out.
+type account struct {
+	calls, octets atomic.Int64
+}
+
+var asked account
 
 type handler = func(any, context.Context, func(any) error, grpc.UnaryServerInterceptor) (any, error)
 
@@ -43,7 +51,17 @@ func register(server *grpc.Server, wrap func(handler) handler) {
 
 func echo[Message any](_ any, _ context.Context, decode func(any) error, _ grpc.UnaryServerInterceptor) (any, error) {
 	value := new(Message)
-	return value, decode(value)
+	if err := decode(value); err != nil {
+		return nil, err
+	}
+	asked.calls.Add(1)
+	switch message := any(value).(type) {
+	case *wrapperspb.BytesValue:
+		asked.octets.Add(int64(len(message.GetValue())))
+	case *emptypb.Empty:
+		asked.octets.Add(int64(len(message.ProtoReflect().GetUnknown())))
+	}
+	return value, nil
 }
 
 func plain(method handler) handler { return method }

@@ -5,15 +5,16 @@
 // unchanged, and fgrpc.PingServer/Ping, which is fortio's.
 //
 // It prints {"description": "grpc-go ...", "ports": {"plain": [...], "dated": [...], "tls": [...]}, "ca": "FILE"} as
-// one line and ends when its standard input closes, so it cannot outlive the script that started it.
+// one line. To every line on its standard input it answers with {"calls": N, "octets": N}: the echoes, and what was in
+// their messages, since the last time. It ends when its input closes, so it cannot outlive the script that started it.
 package main
 
 import (
+	"bufio"
 	"crypto/tls"
 	"encoding/json"
 	"flag"
 	"fmt"
-	"io"
 	"log"
 	"net"
 	"os"
@@ -62,7 +63,9 @@ func main() {
 	if err := json.NewEncoder(os.Stdout).Encode(greeting); err != nil {
 		log.Fatal(err)
 	}
-	_, _ = io.Copy(io.Discard, os.Stdin)
+	for lines := bufio.NewScanner(os.Stdin); lines.Scan(); {
+		fmt.Printf("{\"calls\": %d, \"octets\": %d}\n", asked.calls.Swap(0), asked.octets.Swap(0))
+	}
 }
 
 func certificate(host, ca, cert, key string) *tls.Certificate {
