@@ -20,7 +20,7 @@ from lbctl.rpc.transport import Listener, Transport
 from lbctl.wire.request import Request
 
 if TYPE_CHECKING:
-    from lbctl.rpc.grpcio.shared import Seeing
+    from lbctl.rpc.grpcio.member import Seeing
 
 
 @dataclass(frozen=True, slots=True)
@@ -78,7 +78,8 @@ def shared(policy: str, peer: object, listener: Listener, how: Dialling, renewed
 
     ``peer`` is what pickers return for it, ``listener`` is told of the calls that are seen at no backend.
     """
-    from lbctl.rpc.grpcio.shared import Member, SharedChannel
+    from lbctl.rpc.grpcio.member import Member
+    from lbctl.rpc.grpcio.shared import SharedChannel
 
     channel = SharedChannel(
         policy,

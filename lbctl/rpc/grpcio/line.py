@@ -28,7 +28,7 @@ from lbctl.wire.request import Request
 from lbctl.wire.state import Call
 
 if TYPE_CHECKING:
-    from lbctl.rpc.grpcio.shared import Member
+    from lbctl.rpc.grpcio.member import Member
 
 _MORE_S: Final = 1.0  # than a tap needs to give up on a backend
 
@@ -76,7 +76,7 @@ class Line:
         self._clock = clock
         self._told = told
         self._keep_messages = keep_messages
-        self._taps = [Tap(member.endpoint, member.secure, options, network, self) for member in members]
+        self._taps = [Tap(member.endpoint, member.secure, options, network, self, policy.goes_by) for member in members]
         self._member_of = dict(zip(self._taps, self.members, strict=True))
         self._channel: Channel | None = None
         self._passages: dict[int, Passage] = {}  # by number, until gRPC is done with the call
@@ -107,6 +107,11 @@ class Line:
     def __len__(self) -> int:
         """Calls in flight."""
         return len(self._channel.flights) if self._channel is not None else 0
+
+    @property
+    def goes_by_reports(self) -> bool:
+        """Whether any backend says what the policy goes by."""
+        return any(tap.found for tap in self._taps)
 
     @property
     def taps(self) -> Sequence[Tap]:

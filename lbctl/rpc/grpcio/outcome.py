@@ -27,9 +27,14 @@ _OWN: Final = re.compile(
     r"(?:Deadline Exceeded$"
     r"|(?:CLIENT|SERVER): (?:Received|Sent) message larger than max"
     r"|hash attribute not present$"
+    r"|Error parsing '"
+    r"|Compression bit set but no encoding configured$"
+    r"|Decompression failed due to|Decompressed message larger than max"
     r"|Locally cancelled by application!$)"
 )
-_HTTP: Final = re.compile(r"(?:Received http2 header with status: \d+$|Data frame with END_STREAM flag received$)")
+_HTTP: Final = re.compile(
+    r"(?:Received http2 header with status: \d+$|Data frame with END_STREAM flag received$|No status received$)"
+)
 _CONNECTION: Final = re.compile(
     r"(?:failed to connect to all addresses"
     r"|connections to all backends failing"

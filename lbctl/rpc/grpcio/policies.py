@@ -31,6 +31,7 @@ class LbPolicy:
     eager: bool
     lazy_pick: bool = False  # an idle backend is picked, and connected to then
     switch: str = ""  # an environment variable it depends on
+    goes_by: bytes = b""  # a field of replies, without which it is a round robin
 
     def service_config(self) -> str:
         """The service config that asks for it, as JSON."""
@@ -45,7 +46,7 @@ class LbPolicy:
 LB_POLICIES: Final = {
     "grpc:round_robin": LbPolicy("round_robin", {}, eager=True),
     "grpc:pick_first": LbPolicy("pick_first", {}, eager=False),
-    "grpc:weighted_round_robin": LbPolicy("weighted_round_robin", {}, eager=True),
+    "grpc:weighted_round_robin": LbPolicy("weighted_round_robin", {}, eager=True, goes_by=b"endpoint-load-metrics-bin"),
     "grpc:ring_hash": LbPolicy(
         "ring_hash_experimental",
         {"requestHashHeader": HEADER},

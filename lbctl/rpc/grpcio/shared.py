@@ -11,120 +11,28 @@ from __future__ import annotations
 import asyncio
 from collections import Counter
 from collections.abc import Callable, Sequence
-from typing import Any, Final, Protocol
+from typing import Final
 
 from lbctl.clock import Clock
 from lbctl.model import Code, Endpoint, Origin, Reply
 from lbctl.rpc.dial import Network
 from lbctl.rpc.grpcio.calls import LOST, Basket
 from lbctl.rpc.grpcio.line import Line, Passage, Told
+from lbctl.rpc.grpcio.member import Member, Ticket
 from lbctl.rpc.grpcio.outcome import Ending
 from lbctl.rpc.grpcio.policies import LB_POLICIES
 from lbctl.rpc.grpcio.settings import arguments
 from lbctl.rpc.link import Flusher
-from lbctl.rpc.options import ConnectionOptions, Secure
+from lbctl.rpc.options import ConnectionOptions
 from lbctl.rpc.transport import Connectivity, Gauges, Listener
 from lbctl.wire.request import Request
 from lbctl.wire.state import Call, Wait
 
 _UNSURE_NS: Final = 100_000_000  # how long gRPC's picker may lag behind what a tap has seen
+_FIRST_REPLIES: Final = 100
+_REPORTS: Final = "the backends report their load: gRPC goes by it from ten seconds after connecting on"
+_NO_REPORTS: Final = "the backends report no load: gRPC's weighted_round_robin is a round robin then"
 _UNSEEN: Final = Reply(Code.INTERNAL, Origin.CLIENT, "answered, and no tap has seen the call")
-
-
-class Ticket(Protocol):
-    """In whose name calls are handed over: one picker's. ``loose`` counts those it may not be held to."""
-
-    loose: int
-
-    @property
-    def policy(self) -> str: ...
-
-    def loosen(self) -> None:
-        """Nor to those that are under way now."""
-        ...
-
-
-class Seeing(Listener, Protocol):
-    """A member's listener is told, too, of each call that gRPC sent there."""
-
-    def placed(self, ticket: Any, *, again: bool, late: bool) -> None:  # noqa: ANN401  # the picker's own object
-        """A call handed over with this ticket goes to this backend.
-
-        ``again``: it was elsewhere before; ``late``: it has ended already, as one of no backend.
-        """
-        ...
-
-    def moved_on(self) -> None:
-        """A call that went to this backend was sent to another by gRPC itself."""
-        ...
-
-
-class Member:
-    """One backend behind a shared channel. It carries no calls of its own, they come through its tap."""
-
-    def __init__(
-        self, shared: SharedChannel, endpoint: Endpoint, request: Request, listener: Seeing, secure: Secure | None
-    ) -> None:
-        self.shared = shared
-        self.endpoint = endpoint
-        self.request = request
-        self.listener = listener
-        self.secure = secure
-        self.state = Connectivity.IDLE
-        self.reason = ""
-        self.in_flight = 0
-        self.baskets = Basket()
-        self.past: Counter[str] = Counter()
-
-    def begin(self, ticket: Ticket, members: Sequence[object]) -> Any:  # noqa: ANN401  # what the shared one was given
-        """A picker begins; returns the peer that stands for whatever gRPC picks."""
-        return self.shared.begin(ticket, members)
-
-    def send(self, call: Call) -> None:
-        raise AssertionError("gRPC picks")
-
-    def enqueue(self, call: Call, request: Request | None = None) -> None:
-        raise AssertionError("gRPC picks")
-
-    def connect(self) -> None:
-        """Be on the list from the next turn of the loop on."""
-        self.shared.join(self)
-
-    def expire(self, now_ns: int) -> None:
-        """The shared channel looks after deadlines."""
-
-    def cancel(self, reply: Reply) -> None:
-        """The shared channel cancels."""
-
-    def settle(self) -> None:
-        """Nothing waits here."""
-
-    def retire(self) -> None:
-        """Be off the list; calls in flight end where they are."""
-        self.state = Connectivity.SHUTDOWN
-        self.shared.leave(self)
-
-    @property
-    def is_over(self) -> bool:
-        return self.state is Connectivity.SHUTDOWN and not self.in_flight and not self.shared.uses(self)
-
-    def total_counters(self) -> Counter[str]:
-        """What its taps have seen."""
-        return self.past + self.shared.counters_of(self)
-
-    def gauges(self) -> Gauges:
-        return Gauges(sockets=self.shared.sockets_of(self))
-
-    async def aclose(self) -> None:
-        """Be off the list; its connections end with the shared channel."""
-        self.retire()
-
-    def become(self, state: Connectivity, reason: str) -> None:
-        """Take over what a tap says."""
-        if self.state is Connectivity.SHUTDOWN or (state, reason) == (self.state, self.reason):
-            return
-        self.state, self.reason = state, reason
-        self.listener.changed(self, state, reason)
 
 
 class SharedChannel:
@@ -163,6 +71,7 @@ class SharedChannel:
         self._ticket: Ticket | None = None
         self._recheck = False
         self._switching = False
+        self._replies = 0
         self._unsure_until_ns = 0
         self._parked: list[Call] = []
         self._line: Line | None = None  # where calls go
@@ -358,8 +267,17 @@ class SharedChannel:
             member.baskets.put(passage.flight, ending)
             member.listener.finished(member, member.baskets, now_ns)
         self._flusher.flush()
+        self._replies += 1
+        if self._replies == _FIRST_REPLIES:
+            self._tell_reports()
         for line in [line for line in self._lines if line is not self._line and line is not self._coming]:
             self._close_when_empty(line)
+
+    def _tell_reports(self) -> None:
+        """Say once whether a policy that goes by the backends' reports gets any."""
+        line = self._line
+        if line is not None and line.policy.goes_by:
+            self._renewed(_REPORTS if line.goes_by_reports else _NO_REPORTS)
 
     # The rest of a transport.
 

@@ -16,6 +16,7 @@ from lbctl.wire.frames import error_name
 
 PREFACE_SIZE: Final = 24
 _HEAD: Final = 9
+_LOOKS: Final = 64  # header blocks of one connection
 _ENOUGH: Final = 1 << 24  # what the peers allow each other is theirs to say
 
 DATA, HEADERS, RST_STREAM, SETTINGS, PING, GOAWAY, CONTINUATION = 0, 1, 3, 4, 6, 7, 9
@@ -69,8 +70,7 @@ class ClientSide:
         self._on_call = on_call
         self._counters = counters
         self._block = b""
-        self._decoder = Decoder(max_header_list_size=_ENOUGH)
-        self._decoder.max_allowed_table_size = _ENOUGH
+        self._decoder = _decoder()
 
     def _frame(self, kind: int, flags: int, _: int, payload: bytes) -> None:
         if kind == SETTINGS:
@@ -96,10 +96,20 @@ class ClientSide:
 
 
 class ServerSide:
-    """What a server says: whether it is one, and its resets, GOAWAYs and PINGs."""
+    """What a server says: whether it is one, its resets, GOAWAYs and PINGs, and whether its first replies have a field.
 
-    def __init__(self, counters: Counter[str]) -> None:
+    ``found``: a reply had the field that is sought.
+    """
+
+    def __init__(self, counters: Counter[str], seek: bytes = b"") -> None:
         wanted = frozenset({SETTINGS, RST_STREAM, GOAWAY, PING})
+        if seek:
+            wanted |= {HEADERS, CONTINUATION}
+        self.found = False
+        self._seek = seek
+        self._looks = _LOOKS
+        self._block = b""
+        self._decoder = _decoder()
         self._frames = Frames(wanted, self._frame)
         self._counters = counters
         self._start = b""
@@ -125,6 +135,26 @@ class ServerSide:
             self._counters[f"goaway: {_code(payload[4:8])}" + (f' "{debug}"' if debug else "")] += 1
         elif kind == PING and not flags & _ACK:
             self._counters["pings"] += 1
+        elif kind in (HEADERS, CONTINUATION) and self._looks:
+            self._block += _fragment(flags, payload) if kind == HEADERS else payload
+            if flags & _END_HEADERS:
+                block, self._block = self._block, b""
+                self._look(block)
+
+    def _look(self, block: bytes) -> None:
+        """Look for the field; after enough blocks, or one that does not decode, no more."""
+        try:
+            self.found = any(name == self._seek for name, _ in self._decoder.decode(block, raw=True))
+        except HPACKError:
+            self._looks = 0
+            return
+        self._looks = 0 if self.found else self._looks - 1
+
+
+def _decoder() -> Decoder:
+    decoder = Decoder(max_header_list_size=_ENOUGH)
+    decoder.max_allowed_table_size = _ENOUGH
+    return decoder
 
 
 def _fragment(flags: int, payload: bytes) -> bytes:

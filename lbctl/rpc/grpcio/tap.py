@@ -40,13 +40,21 @@ class Tap:
     """One backend's local port, listening from ``open`` to ``aclose``."""
 
     def __init__(
-        self, endpoint: Endpoint, secure: Secure | None, options: ConnectionOptions, network: Network, watcher: Watcher
+        self,
+        endpoint: Endpoint,
+        secure: Secure | None,
+        options: ConnectionOptions,
+        network: Network,
+        watcher: Watcher,
+        seek: bytes = b"",
     ) -> None:
         self.endpoint = endpoint
         self.secure = secure
         self.options = options
         self.network = network
         self.watcher = watcher
+        self.seek = seek
+        self.found = False  # a reply had the field that is sought
         self.state = Connectivity.IDLE
         self.reason = ""
         self.port = 0
@@ -159,7 +167,7 @@ class _Pair:
         self.near.other, self.far.other = self.far, self.near
         self.gone: asyncio.Future[None] = asyncio.get_running_loop().create_future()
         self._client = ClientSide(HEADER.encode(), self._call, tap.counters)
-        self._server = ServerSide(tap.counters)
+        self._server = ServerSide(tap.counters, tap.seek)
         self._kind = ""  # how it ended, in a word
         self._reason = ""
         self._greeting = asyncio.Event()  # the backend's SETTINGS came, or never will
@@ -200,6 +208,7 @@ class _Pair:
         counters["bytes_in"] += len(data)
         counters["reads"] += 1
         self._server.feed(data)
+        self.tap.found = self.tap.found or self._server.found
         if self._server.flaw:
             self._close(self._server.flaw)
         elif self._server.greeted and not self.greeted:

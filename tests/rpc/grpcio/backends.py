@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import struct
 from collections import Counter
 from collections.abc import AsyncIterator, Callable
 from contextlib import AsyncExitStack, asynccontextmanager
@@ -107,6 +108,11 @@ class Backend:
     async def stop(self) -> None:
         """Close every connection at once."""
         await self.server.stop(None)
+
+
+def load_report(cpu_utilization: float, rps: float) -> bytes:
+    """An xds.data.orca.v3.OrcaLoadReport: its fields 1 and 6, both doubles."""
+    return b"\x09" + struct.pack("<d", cpu_utilization) + b"\x31" + struct.pack("<d", rps)
 
 
 @asynccontextmanager

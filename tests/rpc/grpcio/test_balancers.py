@@ -12,7 +12,7 @@ from lbctl.rpc.grpcio.policies import LB_POLICIES, LbPolicy
 from lbctl.rpc.grpcio.policies import require as grpcio_takes
 from lbctl.rpc.tls import Credentials, TlsOptions
 from tests.fakes import until
-from tests.rpc.grpcio.backends import CERTS, PATIENCE_S, Backend, backends
+from tests.rpc.grpcio.backends import CERTS, PATIENCE_S, Backend, backends, load_report
 from tests.rpc.grpcio.runs import consistent, instance, row, run_to_its_end, running, task
 from tests.rpc.servers import refused_port
 
@@ -67,6 +67,32 @@ async def test_ring_hash_spreads_calls_by_their_keys_and_connects_when_it_picks(
         report = await run_to_its_end(task("grpc:ring_hash", requests=900), servers)
     assert all(backend.unary > 100 for backend in servers)
     assert report.balance.expectation == "hash"
+
+
+async def test_weighted_round_robin_without_reports_of_load_is_said_to_be_a_round_robin() -> None:
+    async with backends(3) as servers:
+        report = await run_to_its_end(task("grpc:weighted_round_robin"), servers)
+    assert sorted(backend.unary for backend in servers) == [200, 200, 200]
+    assert [event.text for event in report.events if event.kind == "policy"] == [
+        "the backends report no load: gRPC's weighted_round_robin is a round robin then"
+    ]
+
+
+@pytest.mark.slow
+async def test_weighted_round_robin_goes_by_the_load_that_backends_report() -> None:
+    async with backends(2) as servers:
+        for backend, utilisation in zip(servers, (0.8, 0.2), strict=True):
+            backend.load_report = load_report(utilisation, 100.0)
+        wanted = task("grpc:weighted_round_robin", requests=None, concurrency=2)
+        async with running(wanted, map(instance, servers)) as drive:
+            await until(lambda: drive.run.report().elapsed_s > 12.0, 20.0)  # gRPC's own blackout is ten seconds
+            before = [backend.unary for backend in servers]
+            await drive.goes_on(1000)
+            busy, idle = (backend.unary - count for backend, count in zip(servers, before, strict=True))
+            report = await drive.stop()
+    consistent(report, servers)
+    assert busy / (busy + idle) == pytest.approx(0.2, abs=0.02)
+    assert any("report their load" in event.text for event in report.events)
 
 
 async def test_the_servers_errors_are_theirs() -> None:

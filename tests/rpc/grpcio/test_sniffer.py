@@ -88,6 +88,17 @@ def test_a_server_is_heard_greeting_resetting_leaving_and_pinging() -> None:
     }
 
 
+def test_a_field_of_the_first_replies_is_found_and_looked_for_no_longer() -> None:
+    encoder = Encoder()
+    server = ServerSide(Counter(), b"endpoint-load-metrics-bin")
+    server.feed(h2.settings() + h2.header_frame(1, encoder.encode([(":status", "200")])))
+    assert not server.found
+    block = encoder.encode([("grpc-status", "0"), ("endpoint-load-metrics-bin", "CQAA")])
+    server.feed(h2.scattered(1, [block[:3], block[3:]], end=True))
+    server.feed(h2.header_frame(3, b"\xff\xff\xff\xff\xff"))
+    assert server.found
+
+
 def test_what_is_no_http2_server_is_named() -> None:
     for start, word in ((b"HTTP/1.1 400", "HTTP/1.x"), (b"\x15\x03\x03\x00\x02\x02\x46\x00\x00", "HTTP/2")):
         server = ServerSide(Counter())
