@@ -95,7 +95,7 @@ class State:
         self.keep_messages = keep_messages
         self.limits = limits
         self.on_output: Callable[[], None] = _nobody
-        self.out: list[bytes] = []
+        self.out: list[bytes | memoryview] = []
         self.urgent = 0  # items at the head of the output that overtook the rest
         self.hot = False  # calls may be started from the template, windows and slots permitting
         self.now_ns = 0  # when the read that is being parsed began
@@ -163,7 +163,7 @@ class State:
         if talk is not None and message:
             talk.sent += 1
 
-    def emit(self, data: bytes) -> None:
+    def emit(self, data: bytes | memoryview) -> None:
         """Queue whole frames behind everything queued before."""
         if not self.out:
             self.on_output()

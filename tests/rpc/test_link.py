@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import socket
-from typing import cast
 
 import pytest
 
@@ -13,7 +12,7 @@ from lbctl.rpc.dial import dial_socket
 from lbctl.rpc.link import Flusher, Link, describe_loss
 from lbctl.wire.request import Request
 from lbctl.wire.session import Session
-from lbctl.wire.state import Call
+from lbctl.wire.state import Call, Wait
 from tests.fakes import FakeClock, MemoryNetwork, quiet_loop, turns
 from tests.rpc.bench import OneCall
 from tests.wire import frames as h2
@@ -116,17 +115,18 @@ async def test_nothing_is_written_into_a_full_buffer_but_what_the_protocol_deman
     end = bench.host.end
     end.say(h2.window_update(0, 1 << 20))
     end.transport.stalled = True
-    calls = [OneCall() for _ in range(8)]  # 480 kB
+    calls = [OneCall() for _ in range(8)]
     for call in calls:
         bench.link.session.enqueue(call, BIG)
         bench.flusher.flush()
-    written = len(bench.written)
-    assert 1 < written < 8
-    assert bench.link.write_backlog > 256 << 10
+    assert bench.written == []
+    assert (end.heads, bench.link.waiting, bench.link.write_backlog > 60_000) == (1, 8, True)
+    assert {call.waited_for for call in calls} == {Wait.PEER}
     end.say(h2.ping(b"still on"))
-    assert len(bench.written) == written
+    assert (end.heads, end.transport.writes) == (1, 4)
     end.transport.read_on()
     assert bench.written == calls
+    assert (end.heads, bench.link.waiting, bench.link.blocked_writes) == (8, 0, 1)
     end.answer(8)
     assert bench.link.session.done == calls
     bench.link.close()
@@ -193,29 +193,31 @@ async def test_a_connection_that_we_closed_was_not_closed_by_the_peer() -> None:
 
 
 @pytest.mark.parametrize(
-    ("error", "words"),
+    ("error", "kind", "words"),
     [
-        (None, "connection closed by peer"),
-        (ConnectionResetError(104, "x"), "connection reset by peer"),
-        (BrokenPipeError(32, "x"), "connection closed by peer while writing"),
-        (OSError(113, "No route to host"), "connection lost: [Errno 113] No route to host"),
+        (None, "by peer", "connection closed by peer"),
+        (ConnectionResetError(104, "x"), "reset", "connection reset by peer"),
+        (BrokenPipeError(32, "x"), "by peer", "connection closed by peer while writing"),
+        (OSError(113, "No route to host"), "lost", "connection lost: no route to host"),
+        (TimeoutError(110, "Connection timed out"), "lost", "connection lost: connection timed out"),
     ],
 )
-def test_losses_are_described_in_plain_words(error: Exception | None, words: str) -> None:
-    assert describe_loss(error) == words
+def test_losses_are_described_in_plain_words_and_counted_under_few(
+    error: Exception | None, kind: str, words: str
+) -> None:
+    assert describe_loss(error) == (kind, words)
 
 
 async def test_a_real_socket_sends_small_writes_at_once_and_is_kept_alive_and_not_waited_for_long() -> None:
     server = await asyncio.start_server(lambda reader, writer: writer.close(), "127.0.0.1", 0)
     bench = Bench()
-    made: list[asyncio.BaseTransport] = []
-    bench.link.connection_made = made.append  # type: ignore[assignment,method-assign]
-    async with server:
+    async with asyncio.timeout(5), server:
         await dial_socket(Endpoint("127.0.0.1", server.sockets[0].getsockname()[1]), bench.link)
-        raw = made[0].get_extra_info("socket")
+        assert bench.link._transport is not None
+        raw = bench.link._transport.get_extra_info("socket")
         assert raw.getsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY)
         assert raw.getsockopt(socket.SOL_SOCKET, socket.SO_KEEPALIVE)
         if hasattr(socket, "TCP_USER_TIMEOUT"):
             assert raw.getsockopt(socket.IPPROTO_TCP, socket.TCP_USER_TIMEOUT) == 20_000
-        cast(asyncio.Transport, made[0]).abort()
+        bench.link.abort()
         await bench.link.gone

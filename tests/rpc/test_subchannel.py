@@ -281,7 +281,11 @@ async def test_what_connections_counted_is_kept_when_they_are_gone() -> None:
     counters = bench.subchannel.total_counters()
     assert (counters["connections"], counters["rst_received: INTERNAL_ERROR"], counters["settings"]) == (2, 2, 2)
     await bench.aclose()
-    assert bench.subchannel.total_counters() == counters
+    assert bench.subchannel.total_counters() == {
+        **counters,
+        "closed: by lbctl": 1,
+        "bytes_out": counters["bytes_out"] + 17,
+    }
 
 
 async def test_settling_hands_over_and_writes_what_was_queued() -> None:
@@ -305,7 +309,7 @@ async def test_a_mistake_of_ours_while_connecting_is_not_swallowed() -> None:
 
     bench.changed = broken  # type: ignore[method-assign]
     bench.subchannel.connect()
-    task = bench.subchannel._connecting
+    task = bench.subchannel._connector._task
     await turns()
     assert task is not None
     with pytest.raises(RuntimeError, match="ours"):

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 from lbctl.model import Reply
-from lbctl.rpc import subchannel
+from lbctl.rpc import connector
 from lbctl.rpc.backoff import Backoff
 from lbctl.rpc.link import Link
 from lbctl.wire import state as states
@@ -194,7 +194,7 @@ CONNECTIONS: dict[str, Mutant] = {
     "takes_resets_of_any_stream": Mutant((41,), replacing(h2.RST_STREAM, of_any_stream), breaking("rst_on_0")),
     "every_failure_is_the_same": Mutant(
         (43,),
-        setting(subchannel, "describe_failure", lambda error: "unavailable"),
+        setting(connector, "describe_failure", lambda error: "unavailable"),
         test_connect.test_a_refused_port_is_named_as_such_at_once,
     ),
     "never_waits_before_connecting": Mutant(
