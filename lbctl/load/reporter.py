@@ -110,7 +110,7 @@ class Reporter:
         resets = [lane.resets for lane in self.backends.lanes.values()]
         yield from remarks(self.task.policy, self.task.engine)
         yield from on_load(self.loop.dropped, self.loop.starts)
-        yield from on_waits(waits, self.task.connection.limits.max_streams)
+        yield from on_waits(waits, wire.stream_limit)
         yield from on_connections(
             wire, max((each.most for each in resets), default=0), many=any(each.are_many for each in resets)
         )

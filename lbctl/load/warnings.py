@@ -27,7 +27,7 @@ def on_load(dropped: int, starts: Starts | None) -> Iterator[str]:
         yield f"{share:.0%} of the calls were started more than 1 ms late: the times include that"
 
 
-def on_waits(waits: Mapping[str, Wait], stream_limit: int) -> Iterator[str]:
+def on_waits(waits: Mapping[str, Wait], stream_limit: int | None) -> Iterator[str]:
     """Calls waited for what more connections, or another server, would give them."""
     limit = f"stream limit {stream_limit}" if stream_limit else "stream limit"
     for cause, text in _WAITS.items():

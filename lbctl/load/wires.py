@@ -16,6 +16,7 @@ def wire_of(counters: Mapping[str, int], gauges: Iterable[Gauges], *, late_ok: i
     return Wire(
         sockets=sum(gauge.sockets for gauge in found),
         waiting=sum(gauge.waiting for gauge in found),
+        stream_limit=min((gauge.limit for gauge in found if gauge.limit), default=None),
         opened=counters.get("opened", 0),
         closed=_details(counters, "closed"),
         goaways=_details(counters, "goaway"),

@@ -45,6 +45,7 @@ class Gauges(NamedTuple):
     waiting: int = 0  # calls that wait for a stream slot, a window or the peer to read
     blocked: int = 0  # request bodies that wait for flow-control credit
     paused_ns: int = 0
+    limit: int = 0  # calls that one connection may carry at once: the smallest; 0 where that is not known
 
 
 class Listener(Protocol):

@@ -36,6 +36,7 @@ class Wire:
 
     sockets: int = 0
     waiting: int = 0  # calls that wait now for a slot, a window or the peer to read
+    stream_limit: int | None = None  # calls that one connection may carry at once: the smallest
     opened: int = 0
     closed: Mapping[str, int] = field(default_factory=dict)  # by reason
     goaways: Mapping[str, int] = field(default_factory=dict)  # received

@@ -23,6 +23,7 @@ def wire(found: Wire) -> Document:
     return {
         "sockets": found.sockets,
         "waiting": found.waiting,
+        "stream_limit": found.stream_limit,
         "opened": found.opened,
         "closed": dict(found.closed),
         "goaways": dict(found.goaways),
