@@ -45,9 +45,12 @@ class _HotCall:
 class HotClient:
     """One subchannel whose template is the first request; other requests take the general way."""
 
-    def __init__(self, endpoint: Endpoint, *, authority: str, connect_timeout_s: float) -> None:
+    def __init__(
+        self, endpoint: Endpoint, *, authority: str, connect_timeout_s: float, keep_messages: bool = False
+    ) -> None:
         self._endpoint, self._authority = endpoint, authority
         self._connect_timeout_s = connect_timeout_s
+        self._keep_messages = keep_messages
         self._clock = SystemClock()
         self._template: Request | None = None
         self._subchannel: Subchannel | None = None
@@ -73,10 +76,13 @@ class HotClient:
         return self._subchannel
 
     async def unary(self, path: str, message: bytes, /, *, timeout_s: float) -> Ended:
-        request = Request(path, message, self._authority, int(timeout_s * 1e9))
+        return await self.call(Request(path, message, self._authority, int(timeout_s * 1e9)))
+
+    async def call(self, request: Request) -> Ended:
+        """A call of any kind."""
         subchannel = self._connected(request)
         call = _HotCall(request, self._clock.now_ns() + request.timeout_ns)
-        timer = asyncio.get_running_loop().call_later(timeout_s, self._expire, subchannel, call)
+        timer = asyncio.get_running_loop().call_later(request.timeout_ns / 1e9, self._expire, subchannel, call)
         try:
             self._send(subchannel, call)
             return await call.ended
@@ -94,6 +100,7 @@ class HotClient:
                 clock=self._clock,
                 rng=Random(1),
                 options=ConnectionOptions(connect_timeout_s=self._connect_timeout_s),
+                keep_messages=self._keep_messages,
             )
             self._subchannel.connect()
         return self._subchannel
@@ -124,10 +131,14 @@ class HotClient:
         replies, session.replies = session.replies, []
         refused, session.refused = session.refused, []
         unsent, session.unsent = session.unsent, []
+        session.early.clear()
+        session.gaps.clear()
         ended = [(call, Reply(Code.OK)) for call in done] + replies
         for call, reply in ended + [(call, reply) for call, reply in refused if self._attempts(call) > 1]:
             assert isinstance(call, _HotCall)
-            call.end(reply)
+            # As in a load: what comes after the deadline is late, even if our timer has not looked yet.
+            late = now_ns >= call.deadline_ns and reply.origin is not Origin.CLIENT
+            call.end(DEADLINE if late else reply)
         for call in [call for call, _ in refused if self._attempts(call) == 1]:
             assert isinstance(call, _HotCall)
             call.attempts += 1
