@@ -107,7 +107,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     say("picks")
     verdicts += of_picks()
     for verdict in verdicts:
-        print(f"{verdict.what:<60}{verdict.budget:<16}{verdict.measured:<32}{verdict.word if verdict.budget else ''}")
+        print(f"{verdict.what:<66}{verdict.budget:<16}{verdict.measured:<32}{verdict.word if verdict.budget else ''}")
     for name, reason in result.left_out.items():
         print(f"left out: {name}: {reason}")
     if args.markdown:
