@@ -127,9 +127,8 @@ class Sink:
 
         by = {signal.SIGTERM: "SIGTERM"}.get(number, "Ctrl-C") if number is not None else "q"  # type: ignore[call-overload]
         command = shlex.join(["lbctl", *without_secrets(sys.argv[1:])])
-        return summary(
-            report, command, stopped_by=by, style=self._caps.out_style, glyphs=self._caps.out_glyphs
-        ).rstrip()
+        verbose, style, glyphs = self._settings.verbose > 0, self._caps.out_style, self._caps.out_glyphs
+        return summary(report, command, stopped_by=by, verbose=verbose, style=style, glyphs=glyphs).rstrip()
 
     def _json(self, report: Report) -> str:
         from lbctl.view.output import as_json
