@@ -15,7 +15,7 @@ from lbctl.model import Instance
 from lbctl.rpc.dial import TCP, Network
 from lbctl.rpc.link import Flusher
 from lbctl.rpc.options import ConnectionOptions, Secure
-from lbctl.rpc.subchannel import Subchannel
+from lbctl.rpc.pool import subchannels
 from lbctl.rpc.transport import Listener, Transport
 from lbctl.wire.request import Request
 
@@ -42,8 +42,8 @@ Renewed = Callable[[str], None]  # told, in words, that a balancer which is not 
 
 
 def wire(instance: Instance, listener: Listener, how: Dialling) -> Transport:
-    """The own connection of lbctl."""
-    return Subchannel(
+    """The own connections of lbctl."""
+    return subchannels(
         instance.endpoint,
         how.request_for(instance),
         listener,

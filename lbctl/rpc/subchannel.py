@@ -80,6 +80,11 @@ class Subchannel:
         busy = self._connector.is_busy or self._links or self._parked
         return self.state is Connectivity.SHUTDOWN and not busy
 
+    @property
+    def has_room(self) -> bool:
+        """Whether a call would be written by the next flush, flow control permitting."""
+        return self._current is not None and self._current.session.has_room
+
     def connect(self) -> None:
         """Begin to connect, and stay connected until ``retire`` or ``aclose``."""
         if self.seeks:

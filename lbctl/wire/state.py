@@ -138,6 +138,11 @@ class State:
         """No new streams: after a GOAWAY, after the last stream that is allowed, or once closed."""
         return self.last_processed is not None or bool(self.closed) or self.next_id > self.last_stream
 
+    @property
+    def has_room(self) -> bool:
+        """Whether one more stream may be opened right now."""
+        return len(self.open) < self.limit and not (self.paused or self.waiting or self.draining)
+
     def relimit(self) -> None:
         """How many streams may be open has changed; abandoned ones keep their slots."""
         peers = self.limits.max_streams if self.peer.max_streams is None else self.peer.max_streams

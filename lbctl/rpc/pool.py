@@ -1,0 +1,168 @@
+"""Several connections to one backend that look like one."""
+
+from __future__ import annotations
+
+import asyncio
+from collections import Counter
+from collections.abc import Callable
+from random import Random
+from typing import Final
+
+from lbctl.clock import Clock
+from lbctl.model import Endpoint, Reply
+from lbctl.rpc.dial import TCP, Network
+from lbctl.rpc.link import Flusher
+from lbctl.rpc.options import ConnectionOptions, Secure
+from lbctl.rpc.subchannel import Subchannel
+from lbctl.rpc.transport import Baskets, Connectivity, Gauges, Listener, Transport
+from lbctl.wire.request import Request
+from lbctl.wire.state import Call
+
+# The state of many: the first of these that one of them is in.
+_BEST_FIRST: Final = (
+    Connectivity.READY,
+    Connectivity.CONNECTING,
+    Connectivity.TRANSIENT_FAILURE,
+    Connectivity.IDLE,
+    Connectivity.SHUTDOWN,
+)
+_DEFAULTS: Final = ConnectionOptions()
+
+
+def subchannels(
+    endpoint: Endpoint,
+    request: Request | None,
+    listener: Listener,
+    *,
+    flusher: Flusher,
+    clock: Clock,
+    rng: Random,
+    options: ConnectionOptions = _DEFAULTS,
+    secure: Secure | None = None,
+    keep_messages: bool = False,
+    network: Network = TCP,
+) -> Transport:
+    """As many connections to one backend as the options say: a subchannel, or a pool of them."""
+
+    def make(listener: Listener) -> Subchannel:
+        return Subchannel(
+            endpoint,
+            request,
+            listener,
+            flusher=flusher,
+            clock=clock,
+            rng=rng,
+            options=options,
+            secure=secure,
+            keep_messages=keep_messages,
+            network=network,
+        )
+
+    return make(listener) if options.connections == 1 else Pool(endpoint, listener, make, options.connections)
+
+
+class Pool:
+    """Calls go in turn to the connections that can take them at once; without one, to one that will be able to."""
+
+    def __init__(
+        self, endpoint: Endpoint, listener: Listener, make: Callable[[Listener], Subchannel], count: int
+    ) -> None:
+        self.endpoint = endpoint
+        self.state = Connectivity.IDLE
+        self.reason = ""
+        self._listener = listener
+        self._members = [make(self) for _ in range(count)]
+        self._next = 0
+
+    def __repr__(self) -> str:
+        return f"<Pool of {len(self._members)} to {self.endpoint} {self.state}>"
+
+    @property
+    def is_over(self) -> bool:
+        """Whether every one of them is."""
+        return all(member.is_over for member in self._members)
+
+    def connect(self) -> None:
+        """Begin to connect all of them."""
+        for member in self._members:
+            member.connect()
+
+    def send(self, call: Call) -> None:
+        """Start one call of the run's request; it is written by the next flush."""
+        self._choose().send(call)
+
+    def enqueue(self, call: Call, request: Request | None = None) -> None:
+        """Send a call the general way: of another request, or stating another deadline."""
+        self._choose().enqueue(call, request)
+
+    def _choose(self) -> Subchannel:
+        members = self._members
+        count = len(members)
+        fallback: Subchannel | None = None
+        for _ in range(count):
+            member = members[self._next]
+            self._next = (self._next + 1) % count
+            if member.has_room:
+                return member
+            if member.state is Connectivity.READY and fallback is None:
+                fallback = member
+        if fallback is None:
+            self._next = (self._next + 1) % count
+            return members[self._next]
+        self._next = (members.index(fallback) + 1) % count
+        return fallback
+
+    def expire(self, now_ns: int) -> None:
+        """End every call whose deadline has passed."""
+        for member in self._members:
+            member.expire(now_ns)
+
+    def cancel(self, reply: Reply) -> None:
+        """End every call in flight with this reply; those that were never written are returned."""
+        for member in self._members:
+            member.cancel(reply)
+
+    def retire(self) -> None:
+        """Take no new calls, close once the calls in flight have ended."""
+        self.state = Connectivity.SHUTDOWN
+        for member in self._members:
+            member.retire()
+
+    def settle(self) -> None:
+        """Hand over what enqueueing decided at once, and write what it queued."""
+        for member in self._members:
+            member.settle()
+
+    def total_counters(self) -> Counter[str]:
+        """What all of them counted."""
+        total: Counter[str] = Counter()
+        for member in self._members:
+            total.update(member.total_counters())
+        return total
+
+    def gauges(self) -> Gauges:
+        """What they hold together."""
+        return Gauges(*map(sum, zip(*(member.gauges() for member in self._members), strict=True)))
+
+    async def aclose(self) -> None:
+        """Close every connection; calls in flight end as lost."""
+        self.state = Connectivity.SHUTDOWN
+        await asyncio.gather(*(member.aclose() for member in self._members))
+
+    # What they tell.
+
+    def finished(self, transport: Transport, baskets: Baskets, now_ns: int) -> None:
+        self._listener.finished(self, baskets, now_ns)
+
+    def returned(self, transport: Transport, calls: list[Call], now_ns: int) -> None:
+        self._listener.returned(self, calls, now_ns)
+
+    def changed(self, transport: Transport, state: Connectivity, reason: str) -> None:
+        """Tell what that makes of the whole, if anything."""
+        if self.state is Connectivity.SHUTDOWN:
+            return
+        best = next(state for state in _BEST_FIRST if any(member.state is state for member in self._members))
+        told = "" if best is Connectivity.READY else reason or self.reason
+        if best is not self.state or told != self.reason:
+            self.state, self.reason = best, told
+            self._listener.changed(self, best, told)
