@@ -27,6 +27,7 @@ OTHERS = {
     "test_limits.py": "a session, without a network",
     "test_hpack_corpus.py": "header blocks alone",
     "test_header_block.py": "header blocks alone",
+    "test_soak.py": "chooses its client itself",
     "test_leaving.py": "how a subchannel is left by its user",
 }
 
