@@ -6,7 +6,7 @@ from dataclasses import replace
 from lbctl.stats.report import Report
 from lbctl.view.live_hammer import HammerView
 from lbctl.view.theme import PLAIN, UNICODE, Look
-from tests.view.sample import sample
+from tests.view.sample import sample, troubled
 from tests.view.stage import Stage
 
 
@@ -101,3 +101,15 @@ def test_calls_in_flight_keep_the_view_from_stopping() -> None:
     assert not view.settled()
     stage.now = replace(stage.now, in_flight=0)
     assert view.settled()
+
+
+def test_the_page_of_connections_comes_and_goes_by_its_key() -> None:
+    stage, view = growing()
+    stage.now = troubled()
+    view.press("n", 80, 24)
+    frame = view.draw(0.0, 80, 24)
+    assert any("CONNECTIONS" in line for line in frame)
+    assert any("keepalive timeout 2" in line for line in frame)
+    assert len(frame) == 24
+    view.press("n", 80, 24)
+    assert not any("CONNECTIONS" in line for line in view.draw(1.0, 80, 24))
