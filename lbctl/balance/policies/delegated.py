@@ -82,6 +82,11 @@ def equal(peers: Sequence[Peer]) -> Sequence[float]:
     return [1.0 / len(peers)] * len(peers)
 
 
+def first_only(peers: Sequence[Peer]) -> Sequence[float]:
+    """Everything to one: there is no other that is ready, as long as all is well."""
+    return [1.0] + [0.0] * (len(peers) - 1)
+
+
 def delegating(
     name: str,
     summary: str,

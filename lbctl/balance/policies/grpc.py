@@ -12,13 +12,13 @@ from __future__ import annotations
 from typing import Final
 
 from lbctl.balance.policies.base import Expectation, Policy
-from lbctl.balance.policies.delegated import delegating
+from lbctl.balance.policies.delegated import delegating, first_only
 
 PREFIX: Final = "grpc:"
 
 POLICIES: Final[tuple[Policy, ...]] = (
     delegating("grpc:round_robin", "gRPC's own: each backend in turn", Expectation.COUNTS, slack=1.0),
-    delegating("grpc:pick_first", "gRPC's own: the first backend that answers", Expectation.SINGLE, slack=0.0),
+    delegating("grpc:pick_first", "gRPC's own: the first backend that answers", Expectation.SINGLE, 0.0, first_only),
     delegating("grpc:weighted_round_robin", "gRPC's own: by the load that backends report", Expectation.FEEDBACK),
     delegating("grpc:ring_hash", "gRPC's own: a ring of hashes, every call with a key of its own", Expectation.HASH),
 )

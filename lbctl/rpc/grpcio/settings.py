@@ -40,6 +40,7 @@ def arguments(options: ConnectionOptions, authority: str) -> Arguments:
         found += [
             ("grpc.keepalive_time_ms", int(options.keepalive_s * 1000)),
             ("grpc.keepalive_timeout_ms", int(options.keepalive_timeout_s * 1000)),
+            ("grpc.http2.ping_timeout_ms", int(options.keepalive_timeout_s * 1000)),  # it waits a minute otherwise
             ("grpc.keepalive_permit_without_calls", 0),
             ("grpc.http2.max_pings_without_data", 0),
         ]

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
 
 from lbctl.balance.policies import GRPC_POLICIES
@@ -12,7 +14,7 @@ from lbctl.rpc.grpcio.policies import LB_POLICIES, LbPolicy
 from lbctl.rpc.grpcio.policies import require as grpcio_takes
 from lbctl.rpc.tls import Credentials, TlsOptions
 from tests.fakes import until
-from tests.rpc.grpcio.backends import CERTS, PATIENCE_S, Backend, backends, load_report
+from tests.rpc.grpcio.backends import CERTS, PATIENCE_S, Backend, backends, load_report, stream
 from tests.rpc.grpcio.runs import consistent, instance, row, run_to_its_end, running, task
 from tests.rpc.servers import refused_port
 
@@ -107,6 +109,24 @@ async def test_the_servers_errors_are_theirs() -> None:
         100,
     )
     assert group.backends == {str(backend.endpoint): 50 for backend in servers}
+
+
+async def test_streams_are_attributed_like_any_call() -> None:
+    async with backends(2) as servers:
+        wanted = replace(task("grpc:round_robin", requests=60), request_for=lambda _: stream("Chat", count=3))
+        report = await run_to_its_end(wanted, servers)
+    consistent(report, servers, method="Chat")
+    assert [backend.calls["Chat"] for backend in servers] == [30, 30]
+    assert report.streams is not None
+    assert (report.streams.sent, report.streams.received) == (180, 180)
+
+
+async def test_an_open_loop_is_picked_by_grpc_too() -> None:
+    async with backends(2) as servers:
+        wanted = task("grpc:round_robin", requests=100)
+        report = await run_to_its_end(replace(wanted, plan=replace(wanted.plan, rps=1000.0)), servers)
+    consistent(report, servers)
+    assert [backend.unary for backend in servers] == [50, 50]
 
 
 async def test_calls_that_are_late_are_charged_to_the_backend_that_had_them() -> None:

@@ -16,6 +16,10 @@ from lbctl.wire.state import Wait
 from tests.fakes import until
 from tests.rpc.grpcio.backends import PATIENCE_S, Backend, Desk, OneCall, asking, backends, line
 from tests.rpc.servers import answering, refused_port
+from tests.scripted import Connection, ScriptedServer
+from tests.scripted import answering as scripted
+from tests.wire import frames as h2
+from tests.wire.frames import reply
 
 STOP = Reply(Code.CANCELLED, Origin.CLIENT, "enough")
 
@@ -270,6 +274,35 @@ async def test_what_grpcio_cannot_do_is_refused_by_name(limits: Limits, flag: st
     with pytest.raises(UsageError, match=flag):
         async with line(Endpoint("127.0.0.1", 1), asking("Say"), options=ConnectionOptions(limits=limits)):
             pass
+
+
+async def test_the_request_has_the_authority_asked_for_and_no_number() -> None:
+    async with (
+        ScriptedServer(scripted(reply)) as server,
+        line(server.endpoint, asking("Say", authority="a.b")) as calls,
+    ):
+        await calls.ready()
+        await calls.ask()
+    head = server.connections[0].requests[1]
+    assert (head.header(b":authority"), head.header(b":scheme")) == (b"a.b", b"http")
+    assert head.header(b"lbctl-call") is None
+
+
+async def test_keepalive_pings_are_sent_while_a_call_is_open_and_a_silent_peer_is_given_up() -> None:
+    async def behave(peer: Connection) -> None:
+        peer.send(h2.settings())
+        await peer.request()
+        await peer.seen(h2.PING, ack=False)
+        await peer.gone()
+
+    options = ConnectionOptions(keepalive_s=0.1, keepalive_timeout_s=0.2)
+    async with (
+        ScriptedServer(behave, strict=False, handshake=False) as server,
+        line(server.endpoint, asking("Say"), options=options) as calls,
+    ):
+        await calls.ready()
+        (answer,) = await calls.ask()
+    assert (answer.code, answer.origin) == (Code.UNAVAILABLE, Origin.TRANSPORT)
 
 
 async def test_nothing_is_told_after_the_end() -> None:
