@@ -18,6 +18,7 @@ import contextlib
 import itertools
 import os
 import socket
+import ssl
 import struct
 from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass, field
@@ -291,7 +292,7 @@ class ScriptedServer:
     """Listens on a free port; runs ``behave`` for each connection.
 
     ``handshake=False`` leaves SETTINGS and its ACK to the script; ``credit=False`` never opens a window by itself;
-    ``strict=False`` keeps the checker's notes to itself.
+    ``strict=False`` keeps the checker's notes to itself. A host may be a unix socket as an Endpoint names it.
     """
 
     def __init__(
@@ -303,11 +304,13 @@ class ScriptedServer:
         credit: bool = True,
         strict: bool = True,
         host: str = "127.0.0.1",
+        tls: ssl.SSLContext | None = None,
     ) -> None:
         self.connections: list[Connection] = []
         self.endpoint = Endpoint(host, 0)
         self._behave = behave
         self._settings = settings
+        self._tls = tls
         self._handshake, self._credit, self._strict = handshake, credit, strict
         self._tasks: set[asyncio.Task[None]] = set()
         self._failures: list[BaseException] = []
@@ -324,8 +327,14 @@ class ScriptedServer:
         return [f"connection {peer.index}: {text}" for peer in self.connections for text in peer.ledger.violations]
 
     async def __aenter__(self) -> Self:
-        self._server = await asyncio.start_server(self._accept, self.endpoint.host, 0)
-        self.endpoint = Endpoint(self.endpoint.host, self._server.sockets[0].getsockname()[1])
+        host = self.endpoint.host
+        if self.endpoint.is_unix:
+            kind, _, name = host.partition(":")
+            path = f"\0{name}" if kind == "unix-abstract" else name
+            self._server = await asyncio.start_unix_server(self._accept, path, ssl=self._tls)
+        else:
+            self._server = await asyncio.start_server(self._accept, host.partition("%")[0], 0, ssl=self._tls)
+            self.endpoint = Endpoint(host, self._server.sockets[0].getsockname()[1])
         return self
 
     async def __aexit__(

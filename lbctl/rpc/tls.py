@@ -74,8 +74,8 @@ class Credentials:
         self._pem = _pem(options)
 
     def secure(self, host: str) -> Secure:
-        """TLS to a backend that should show this name, unless the options state another."""
-        name = self._server_name or host
+        """TLS to a backend of this host, whose name it should show unless the options state another."""
+        name = self._server_name or _name_of(host)
         try:
             _check_name(self._context, name)
         except ValueError as error:
@@ -144,6 +144,11 @@ def _short(error: Exception) -> str:
     """OpenSSL's words without its function and source line."""
     reason = getattr(error, "reason", None)
     return str(reason).lower().replace("_", " ") if reason else str(error)
+
+
+def _name_of(host: str) -> str:
+    """What a certificate can say of a host: an IPv6 zone is this machine's own word, and so is a unix socket's path."""
+    return "localhost" if host.startswith(("unix:", "unix-abstract:")) else host.partition("%")[0]
 
 
 def check_name(secure: Secure) -> None:
