@@ -123,6 +123,11 @@ async def _connected(endpoint: Endpoint) -> socket.socket:
 async def _addresses(endpoint: Endpoint) -> list[tuple[int, object]]:
     if endpoint.is_unix:
         return [(socket.AF_UNIX, _unix_address(endpoint.host))]
+    if "%" in endpoint.host:
+        # Resolvers take the name of a zone for link-local addresses only.
+        address, _, zone = endpoint.host.partition("%")
+        index = int(zone) if zone.isdecimal() else socket.if_nametoindex(zone)
+        return [(socket.AF_INET6, (address, endpoint.port, 0, index))]
     found = await asyncio.get_running_loop().getaddrinfo(endpoint.host, endpoint.port, type=socket.SOCK_STREAM)
     return [(family, address) for family, _, _, _, address in found]
 

@@ -1,7 +1,8 @@
 """The conformance catalogue: 45 server behaviours every client of this kind has to survive, and the tests that show it.
 
 Each number and name stands for one behaviour of a server and what must be seen of it. A test is written as
-``module.function`` of this folder. ``test_named.py`` checks the catalogue, ``mutants`` breaks the client once for each.
+``module.function`` of this folder, or as ``folder/module.function`` of another one. ``test_named.py`` checks the
+catalogue, ``mutants`` breaks the client once for each.
 """
 
 from __future__ import annotations
@@ -102,6 +103,8 @@ NAMED: Final[dict[int, Named]] = {
         (
             "test_messages.test_a_message_that_cannot_be_read_is_internal_and_names_why",
             "test_messages.test_an_encoding_nothing_was_encoded_with_is_fine",
+            "test_messages.test_a_gzip_message_is_what_it_was_before_and_plain_ones_may_follow",
+            "test_messages.test_gzip_that_is_none_is_internal_where_the_message_is_wanted",
         ),
     ),
     38: Named(
@@ -135,13 +138,19 @@ NAMED: Final[dict[int, Named]] = {
             "test_connect.test_each_way_to_fail_has_its_own_reason",
             "test_connect.test_a_backend_that_never_gets_ready_is_not_dialled_in_a_loop",
             "test_connect.test_a_backend_that_loses_every_connection_at_once_is_not_dialled_in_a_loop",
+            "rpc/test_tls.test_every_way_to_fail_has_its_own_words",
+            "rpc/test_tls.test_a_peer_that_never_answers_the_handshake_is_given_up_at_the_connect_timeout",
         ),
     ),
     44: Named(
         "addressing",
         (
             "test_connect.test_the_authority_is_the_one_asked_for",
-            "test_connect.test_an_ipv6_address_is_dialled",
+            "test_addressing.test_an_ipv6_address_stands_in_brackets",
+            "test_addressing.test_a_unix_socket_is_dialled_and_the_server_is_told_localhost",
+            "test_unix_sockets.test_a_unix_socket_is_dialled_and_its_server_is_told_localhost",
+            "e2e/test_hammer_options.test_the_authority_is_the_address_unless_one_is_given",
+            "e2e/test_hammer_options.test_the_authority_of_discovered_backends_is_the_service",
         ),
     ),
     45: Named(

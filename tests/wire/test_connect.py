@@ -190,23 +190,6 @@ async def test_the_authority_is_the_one_asked_for(authority: str) -> None:
     assert said == [authority.encode()] * 2
 
 
-def has_ipv6() -> bool:
-    try:
-        with socket.socket(socket.AF_INET6) as trial:
-            trial.bind(("::1", 0))
-    except OSError:
-        return False
-    return True
-
-
-@pytest.mark.skipif(not has_ipv6(), reason="no IPv6 loopback here")
-async def test_an_ipv6_address_is_dialled() -> None:
-    server = ScriptedServer(answering(reply), host="::1")
-    async with server, dial(server.endpoint, authority=str(server.endpoint)) as client:
-        succeeded(await call(client))
-    assert server.connections[0].requests[1].header(b":authority") == str(server.endpoint).encode()
-
-
 async def test_leaving_says_goodbye_and_ends_open_calls() -> None:
     async def behave(peer: Connection) -> None:
         await peer.request()
