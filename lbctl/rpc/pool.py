@@ -142,7 +142,9 @@ class Pool:
 
     def gauges(self) -> Gauges:
         """What they hold together."""
-        return Gauges(*map(sum, zip(*(member.gauges() for member in self._members), strict=True)))
+        gauges = [member.gauges() for member in self._members]
+        limit = min((gauge.limit for gauge in gauges if gauge.limit), default=0)  # of one connection
+        return Gauges(*map(sum, zip(*gauges, strict=True)))._replace(limit=limit)
 
     async def aclose(self) -> None:
         """Close every connection; calls in flight end as lost."""
