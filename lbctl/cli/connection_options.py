@@ -17,6 +17,7 @@ PANEL: Final = "Backend connections"
 ENGINES: Final = ("wire", "grpcio")
 DEFAULT_ENGINE: Final = "wire"
 SHORTEST_KEEPALIVE_S: Final = 10.0
+MOST_CONNECTIONS: Final = 10_000
 
 
 class BackendOptions:
@@ -77,6 +78,13 @@ class BackendOptions:
     ]
 
 
+def _connections(text: str) -> int:
+    count = parse_count(text)
+    if count > MOST_CONNECTIONS:
+        raise ValueError(f"{text!r}: must be {MOST_CONNECTIONS} or less")
+    return count
+
+
 def _keepalive(text: str) -> float:
     seconds = parse_duration(text)
     if 0 < seconds < SHORTEST_KEEPALIVE_S:
@@ -115,7 +123,7 @@ class ConnectionFlags(Flags):
             text="connections to each backend (default 1)",
             metavar="N",
             panel=PANEL,
-            parse=parse_count,
+            parse=_connections,
         ),
     ] = None
     max_streams: Annotated[

@@ -17,6 +17,7 @@ from lbctl.commands.hammer import Hammer
 from lbctl.errors import UsageError
 from lbctl.load.plan import MAX_OUTSTANDING, Plan
 from lbctl.model import Endpoint, Instance
+from lbctl.rpc.check import parse_check
 from lbctl.rpc.options import ConnectionOptions
 from lbctl.wire.limits import MAX_MESSAGE, OWN_STREAM_LIMIT, Limits
 
@@ -106,6 +107,8 @@ def _payload(request: RequestFlags, streaming: Streaming, environ: Mapping[str, 
     raw = read_binary(request.binary_file, with_data=request.data is not None)
     text, source = read_data(request.data)
     pairs = (*(request.metadata or ()), *(request.header or ()))
+    if request.check is not None:
+        parse_check(request.check)  # what is wrong without a schema is told before anybody is asked for one
     return Payload(
         data=text,
         source=source,

@@ -30,6 +30,12 @@ def _truth(value: str) -> bool:
     raise ValueError(f"{value!r} is not true or false")
 
 
+def _file(value: str) -> str:
+    if not value:
+        raise ValueError("no file is named")
+    return value
+
+
 def _color(value: str) -> str:
     if value not in ("auto", "always", "never"):
         raise ValueError(f"{value!r} is not one of auto, always, never")
@@ -90,9 +96,9 @@ SETTINGS = (
     Setting("check_interval", parse_positive_duration, 1.0, (), "check.interval"),
     Setting("check_timeout", parse_positive_duration, 1.0, (), "check.timeout"),
     _backend("tls", _truth, "tls.enabled", off="--plaintext"),
-    _backend("tls_ca", _text, "tls.ca"),
-    _backend("tls_cert", _text, "tls.cert"),
-    _backend("tls_key", _text, "tls.key"),
+    _backend("tls_ca", _file, "tls.ca"),
+    _backend("tls_cert", _file, "tls.cert"),
+    _backend("tls_key", _file, "tls.key"),
     _backend("tls_server_name", parse_server_name, "tls.server_name"),
     _backend("tls_skip_verify", _truth, "tls.skip_verify", default=False),
     _backend("authority", parse_authority, "authority"),

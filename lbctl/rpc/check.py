@@ -69,30 +69,45 @@ def _why(error: Exception) -> str:
     return "number too large"
 
 
-def _compiled(text: str, method: Method) -> Callable[[Any], object]:
+def parse_check(text: str) -> ast.expr:
+    """Read an expression as far as that goes without a schema; raises UsageError that shows the place."""
     if len(text) > LONGEST:
         raise UsageError(f"--check: the expression is longer than {LONGEST} characters")
     if not text.strip():
         raise UsageError("--check: the expression is empty", "for example: --check 'resp.code == 3'")
-    source = " ".join(text.split("\n"))
-    lead = len(source) - len(source.lstrip())
+    source, lead = _one_line(text)
     try:
-        tree = ast.parse(source[lead:], mode="eval")
-        found = term(tree.body, method.output_type)
+        return ast.parse(source[lead:], mode="eval").body
     except SyntaxError as error:
-        column = (error.offset or 1) + lead
         known = "(equal is ==)" if error.text and "=" in error.text.replace("==", "") else ""
-        raise _refusal(source, column, f"this is not an expression {known}".strip()) from None
+        raise _refusal(source, (error.offset or 1) + lead, f"this is not an expression {known}".strip()) from None
+    except (RecursionError, MemoryError, ValueError):
+        raise _unreadable() from None
+
+
+def _compiled(text: str, method: Method) -> Callable[[Any], object]:
+    body = parse_check(text)
+    source, lead = _one_line(text)
+    try:
+        found = term(body, method.output_type)
     except Mistake as mistake:
         at = len(source[lead:].encode()[: mistake.at].decode()) + lead  # ast counts UTF-8
         raise _refusal(source, at + 1, str(mistake)) from None
-    except (RecursionError, MemoryError, ValueError):
-        raise UsageError(
-            "--check: the expression cannot be read: it is nested too deeply or has an odd character"
-        ) from None
+    except RecursionError:
+        raise _unreadable() from None
     if found.kind.name != "bool":
         raise _refusal(source, lead + 1, f"the whole must be true or false, and is {found.kind}")
     return found.value
+
+
+def _unreadable() -> UsageError:
+    return UsageError("--check: the expression is nested too deeply, or has an odd character in it")
+
+
+def _one_line(text: str) -> tuple[str, int]:
+    """The text without line ends, and how much white space it begins with."""
+    source = " ".join(text.split("\n"))
+    return source, len(source) - len(source.lstrip())
 
 
 def _refusal(text: str, column: int, what: str) -> UsageError:

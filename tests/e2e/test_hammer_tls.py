@@ -122,6 +122,7 @@ async def test_a_tls_server_is_told_with_the_options_that_reach_it() -> None:
         (CLIENT[:2], "--tls-cert and --tls-key belong together", "give both, or neither"),
         (CLIENT[2:], "--tls-cert and --tls-key belong together", "give both, or neither"),
         (("--tls-ca", "/nowhere/ca.pem"), "the CA file /nowhere/ca.pem cannot be read: no such file or directory", ""),
+        (("--tls-ca", ""), "--tls-ca: no file is named", ""),
         (("--tls-server-name", "a:1"), "--tls-server-name: 'a:1' is not a host name or an IP address", ""),
     ],
 )
