@@ -213,6 +213,7 @@ class ServerEnd:
         self.waiting: list[int] = []
         self.heads = 0  # requests whose headers were written
         self.timeouts: list[bytes | None] = []  # the grpc-timeout of each
+        self.pings: list[bytes] = []  # of the client, none of them answered
         self.farewell: int | None = None  # the client's GOAWAY code
         self._unread = b""
         self._begun = False
@@ -272,6 +273,8 @@ class ServerEnd:
                 self.waiting.append(frame.stream)
             elif frame.kind == h2.RST_STREAM and frame.stream in self.waiting:
                 self.waiting.remove(frame.stream)
+            elif frame.kind == h2.PING and not frame.flags & h2.ACK:
+                self.pings.append(frame.payload)
             elif frame.kind == h2.GOAWAY:
                 self.farewell = frame.number
 

@@ -35,7 +35,12 @@ class Bench:
     """A subchannel to memory host 1; everything it tells is kept."""
 
     def __init__(
-        self, *, patience_s: float = 3600.0, connect_timeout_s: float = 10.0, request: Request | None = REQUEST
+        self,
+        *,
+        patience_s: float = 3600.0,
+        connect_timeout_s: float = 10.0,
+        request: Request | None = REQUEST,
+        options: ConnectionOptions | None = None,
     ) -> None:
         self.clock = FakeClock()
         self.network = MemoryNetwork()
@@ -50,7 +55,7 @@ class Bench:
             clock=self.clock,
             rng=Random(1),
             network=self.network.as_network(),
-            options=ConnectionOptions(connect_timeout_s=connect_timeout_s),
+            options=options or ConnectionOptions(connect_timeout_s=connect_timeout_s),
             patience_s=patience_s,
         )
 
