@@ -11,18 +11,16 @@ from __future__ import annotations
 from collections import Counter
 from typing import Final
 
-from lbctl.model import Code
 from lbctl.wire import frames as h2
-from lbctl.wire import talks
 from lbctl.wire.frames import HEAD, ErrorCode
 from lbctl.wire.handlers import HANDLERS, UNREADABLE, read_head, take_head
 from lbctl.wire.head import OK_END, OK_START
 from lbctl.wire.limits import Limits
 from lbctl.wire.request import Request
-from lbctl.wire.state import HEADERS_SEEN, MESSAGE_SEEN, Call, State, Wait
-from lbctl.wire.status import local
+from lbctl.wire.sending import Sending
+from lbctl.wire.state import HEADERS_SEEN, MESSAGE_SEEN
 from lbctl.wire.whole_reply import WholeReply
-from lbctl.wire.windows import CONNECTION_WINDOW, STREAM_WINDOW
+from lbctl.wire.windows import STREAM_WINDOW
 
 DEFAULT_LIMITS: Final = Limits()
 
@@ -33,79 +31,23 @@ _HEADERS_ONLY = h2.END_HEADERS
 _HEADERS_LAST = h2.END_HEADERS | h2.END_STREAM
 
 
-class Session(State):
-    """A client connection from its preface to its end. Output waits in order until ``outgoing`` takes it."""
+class Session(Sending):
+    """A client connection from its preface to its end; ``start`` or ``enqueue`` calls, ``receive`` what comes."""
 
     def __init__(
         self, request: Request | None = None, *, keep_messages: bool = False, limits: Limits = DEFAULT_LIMITS
     ) -> None:
-        super().__init__(keep_messages=keep_messages, limits=limits)
-        self.request = request
-        self._bodies = request.bodies() if request is not None and request.stream is not None else ()
-        self._careful = keep_messages or bool(self._bodies)  # every reply takes the complete way
+        super().__init__(request, keep_messages=keep_messages, limits=limits)
         self._hits = 0  # header blocks that the hot loop found in the cache
         self._tail = b""
         self._whole: WholeReply | None = None
-        self._before = self._between = self._body = b""
-        self._size = 0  # octets of DATA a call of the template costs
-        self._generation = -1  # of the header context the template was made in
-        self.out.append(
-            h2.PREFACE
-            + h2.settings(((h2.ENABLE_PUSH, 0), (h2.INITIAL_WINDOW_SIZE, STREAM_WINDOW)))
-            + h2.window_update(0, CONNECTION_WINDOW - h2.DEFAULT_WINDOW)
-        )
 
-    def outgoing(self) -> bytes:
-        """Everything queued, in order; each octet is handed out once."""
-        data = b"".join(self.out)
-        self.out.clear()
-        self.urgent = 0
-        return data
-
-    def start(self, call: Call) -> None:
-        """Send one call of the session's request, or queue it until slot, window and connection allow."""
-        size = self._size
-        send = self.send
-        opened = self.open
-        stream = self.next_id
-        if (
-            not self.hot
-            or len(opened) >= self.limit
-            or send.connection < size
-            or send.initial < size
-            or stream > self.last_stream
-        ):
-            assert self.request is not None
-            self.enqueue(call.alone(), self.request)
-            return
-        # The same as _write_template, without the call.
-        self.next_id = stream + 2
-        opened[stream] = call
-        send.connection -= size
-        raw = stream.to_bytes(4, "big")
-        out = self.out
-        if not out:
-            self.on_output()
-        out.append(b"".join((self._before, raw, self._between, raw, self._body)))
-
-    def enqueue(self, call: Call, request: Request) -> None:
-        """Send a call of any request as soon as possible; on a draining connection it comes back as unsent."""
-        if self.draining:
-            self.unsent.append(call)
-            self.emit(b"")  # whoever flushes looks into the baskets
-            return
-        self._careful = self._careful or request.stream is not None
-        self.waiting.append((call, request))
-        self.pump()
-        if self.waiting:  # in order, so this one is among them
-            call.waited_for = self._obstacle()
-            self.count("waited", call.waited_for.name.lower())
-
-    def _obstacle(self) -> Wait:
-        """Why nothing more can be started now."""
-        if not self.ready:
-            return Wait.CONNECTION
-        return Wait.PEER if self.paused else Wait.SLOT
+    def total_counters(self) -> Counter[str]:
+        """Everything counted so far, header blocks and those that had to be decoded included."""
+        total = Counter(self.counters)
+        total["header_blocks"] = self.reader.read_blocks + self._hits
+        total["header_blocks_decoded"] = self.reader.decoded
+        return total
 
     def receive(self, data: bytes, now_ns: int = 0) -> None:
         """Take what the peer sent, at that time. Finished calls are in the baskets afterwards.
@@ -137,43 +79,6 @@ class Session(State):
             if response.head is not None:
                 firsts.setdefault(stream, now)
 
-    def talk(self, now_ns: int) -> None:
-        """Send the messages of streams whose time has come; due whenever ``next_talk_ns`` says so."""
-        self.now_ns = now_ns
-        talks.speak(self, now_ns)
-        self.pump()
-
-    @property
-    def next_talk_ns(self) -> int:
-        """When ``talk`` has something to do: 0 never, 1 at once."""
-        if self.closed:
-            return 0
-        if self.send.cut_short and not self.paused:
-            return 1
-        return max(1, self.agenda[0][0]) if self.agenda else 0
-
-    @property
-    def blocked(self) -> int:
-        """How many request bodies wait for flow-control credit."""
-        return len(self.send)
-
-    def ping(self, payload: bytes) -> None:
-        """Send a PING of ours, ahead of what is queued; it is in ``pings_open`` until the peer has answered."""
-        self.pings_open.add(payload)
-        self.emit(b"")
-        self.out.insert(self.urgent, h2.frame(h2.PING, 0, 0, payload))
-        self.urgent += 1
-
-    def total_counters(self) -> Counter[str]:
-        """Everything counted so far, header blocks and those that had to be decoded included."""
-        total = Counter(self.counters)
-        total["header_blocks"] = self.reader.read_blocks + self._hits
-        total["header_blocks_decoded"] = self.reader.decoded
-        return total
-
-    def bodies_of(self, request: Request) -> tuple[bytes, ...]:
-        return self._bodies if request is self.request else super().bodies_of(request)
-
     def _frames(self, data: bytes) -> int:  # noqa: C901  # the hot loop: one body, or two calls per frame more
         """Take every complete frame; returns how many octets that was."""
         position = 0
@@ -183,7 +88,7 @@ class Session(State):
         opened, progress, done = self.open, self.progress, self.done
         responses, firsts = self.responses, self.firsts
         hits = 0
-        plain = self.ready and self.partial is None and not self._careful
+        plain = self.ready and self.partial is None and not self.careful
         cache = self.reader.cache
         whole = self._whole
         if whole is not None and not whole.holds(cache):
@@ -281,7 +186,7 @@ class Session(State):
             position = end
             if self.closed:
                 return len(data)
-            plain = self.partial is None and not self._careful
+            plain = self.partial is None and not self.careful
             if whole is not None and not whole.holds(cache):
                 whole = None
         self.received.uncredited += consumed
@@ -298,9 +203,7 @@ class Session(State):
         if handler is not None:
             handler(self, flags, stream, payload)
         if kind in (h2.SETTINGS, h2.GOAWAY):
-            # Until pump has looked at what changed.
-            self.hot = False
-            self._generation = -1
+            self.unsettle()
         return None
 
     def _oversized(self, length: int) -> None:
@@ -314,100 +217,6 @@ class Session(State):
         elif data[:2] == b"\x15\x03":
             self.lose("peer speaks TLS, not plaintext HTTP/2")
         return bool(self.closed)
-
-    def expire(self, now_ns: int) -> None:
-        super().expire(now_ns)
-        self.pump()
-
-    def pause(self, paused: bool) -> None:
-        """The transport's buffer is full, or drained again."""
-        self.paused = paused
-        self.pump()
-
-    def pump(self) -> None:
-        """Start waiting calls and send waiting bodies as far as slots, windows and the transport allow."""
-        if not self.ready or self.closed:
-            return
-        while self.waiting and not self.paused and not self.draining and len(self.open) < self.limit:
-            call, request = self.waiting.popleft()
-            if request is self.request and self._template_fits(call):
-                self._write_template(call)
-            else:
-                self._send(call, request)
-        if self.draining:
-            self.release_waiting()
-        if self.send.busy and not self.paused:
-            for data in self.send.frames(self.peer.max_frame_size):
-                self.emit(data)
-        if self._generation != self.writer.generation:
-            self._renew_template()
-        valid = self._generation == self.writer.generation
-        self.hot = valid and not (self.waiting or self.send.busy or self.paused or self.draining)
-
-    def _template_fits(self, call: Call) -> bool:
-        if self._generation != self.writer.generation or call.timeout_ns or self.send.busy:
-            return False
-        return self.send.connection >= self._size <= self.send.initial
-
-    def _write_template(self, call: Call) -> None:
-        stream = self.next_id
-        self.next_id = stream + 2
-        self.open[stream] = call
-        self.started.append(call)
-        self.send.connection -= self._size
-        raw = stream.to_bytes(4, "big")
-        self.emit(b"".join((self._before, raw, self._between, raw, self._body)))
-
-    def _send(self, call: Call, request: Request) -> None:
-        """The general way to start a call: fresh header block, CONTINUATION and split bodies where needed."""
-        timeout_ns = call.timeout_ns or request.timeout_ns
-        too_large = self._too_large(request, timeout_ns)
-        if too_large:
-            self.replies.append((call, local(Code.INTERNAL, too_large)))
-            self.emit(b"")  # whoever flushes looks into the baskets
-            return
-        stream = self.next_id
-        self.next_id = stream + 2
-        self.open[stream] = self.uploading[stream] = call
-        block = self.writer.block(request, timeout_ns)
-        self.emit(h2.header_frames(stream, block, self.peer.max_frame_size))
-        if request.stream is None:
-            self.send.begin(stream, (request.body(), True))
-        else:
-            talks.begin(self, stream, request)
-        for data in self.send.frames(self.peer.max_frame_size):
-            self.emit(data)
-        if stream in self.uploading:
-            call.waited_for = Wait.WINDOW
-            self.count("waited", "window")
-
-    def _too_large(self, request: Request, timeout_ns: int) -> str:
-        """Why the peer would not take the request's header list, or nothing."""
-        allowed = self.peer.max_header_list
-        size = 0 if allowed is None else request.header_size(timeout_ns)
-        if allowed is None or size <= allowed:
-            return ""
-        return f"request headers of {size} bytes exceed the server's limit of {allowed}"
-
-    def _renew_template(self) -> None:
-        """Make the template of the session's request, once its header fields are in the peer's table."""
-        request = self.request
-        if (
-            request is None
-            or request.stream is not None
-            or not self.writer.is_stable(request)
-            or self._too_large(request, request.timeout_ns)
-        ):
-            return
-        body = request.body()
-        block = self.writer.block(request, request.timeout_ns)
-        if max(len(block), len(body)) > h2.MAX_FRAME_SIZE:
-            return
-        self._before = HEAD.pack((len(block) << 8) | h2.HEADERS, h2.END_HEADERS, 0)[:5]
-        self._between = block + HEAD.pack((len(body) << 8) | h2.DATA, h2.END_STREAM, 0)[:5]
-        self._body = body
-        self._size = len(body)
-        self._generation = self.writer.generation
 
 
 def _missing(data: bytes, begin: int, length: int) -> int:

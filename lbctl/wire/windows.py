@@ -11,12 +11,13 @@ from collections import deque
 from collections.abc import Callable, Iterator
 from typing import Final
 
-from lbctl.wire.frames import DATA, DEFAULT_WINDOW, END_STREAM, HEADER_SIZE, MAX_WINDOW, frame, window_update
+from lbctl.wire.frames import DATA, DEFAULT_WINDOW, END_STREAM, HEAD, HEADER_SIZE, MAX_WINDOW, window_update
 
 STREAM_WINDOW: Final = 8 << 20
 CONNECTION_WINDOW: Final = 64 << 20
 _BURST: Final = 1 << 20
 
+Octets = bytes | memoryview
 Piece = tuple[bytes, bool]  # of a request, and whether it is the last one
 Source = Callable[[], Piece | None]  # the next piece, None when there is no more for now
 
@@ -141,7 +142,7 @@ class SendWindows:
                 raise WindowOverflow
             upload.window += increment
 
-    def frames(self, limit: int) -> Iterator[bytes]:
+    def frames(self, limit: int) -> Iterator[Octets]:
         """DATA frames of at most ``limit`` octets that fit now, streams in turn; the last one of a body ends it.
 
         A request without an end cannot fill the memory: after a mebibyte the rest has to wait (``cut_short``).
@@ -158,24 +159,31 @@ class SendWindows:
                 stuck += 1
                 continue
             stuck = 0
-            yield self._piece(upload, max(size, 0))
+            yield from self._piece(upload, max(size, 0))
 
     @property
     def cut_short(self) -> bool:
         """Whether the last ``frames`` stopped before the windows did."""
         return bool(self._hungry)
 
-    def _piece(self, upload: Upload, size: int) -> bytes:
-        payload = upload.body[upload.offset : upload.offset + size]
+    def _piece(self, upload: Upload, size: int) -> tuple[Octets, ...]:
+        """One DATA frame, its head and its payload: long payloads are not copied."""
+        payload = memoryview(upload.body)[upload.offset : upload.offset + size]
         upload.offset += size
         upload.window -= size
         self.connection -= size
         self._spent += size + HEADER_SIZE
         upload.queued = False
+        flags = 0
         if not upload.is_sent:
             upload.queued = True
             self._ready.append(upload)
-            return frame(DATA, 0, upload.stream, payload)
+        else:
+            flags = self._piece_sent(upload)
+        return HEAD.pack((size << 8) | DATA, flags, upload.stream), payload
+
+    def _piece_sent(self, upload: Upload) -> int:
+        """Go on with what comes next; returns the flags of the frame that was the end of this piece."""
         last = upload.ends
         if last:
             del self._uploads[upload.stream]
@@ -184,7 +192,7 @@ class SendWindows:
             self._hungry.append(upload)
         elif not last:
             self._queue(upload)
-        return frame(DATA, END_STREAM if last else 0, upload.stream, payload)
+        return END_STREAM if last else 0
 
 
 class ReceiveWindow:

@@ -13,7 +13,7 @@ from random import Random
 
 import pytest
 
-from lbctl.wire import handlers, session, windows
+from lbctl.wire import handlers, sending, windows
 from lbctl.wire.limits import Limits
 from lbctl.wire.session import DEFAULT_LIMITS
 from tests.wire import mutants
@@ -40,9 +40,9 @@ KINDS = {
 
 def grant_little(patch: pytest.MonkeyPatch) -> None:
     """The client's own windows are small, so that it has to give credit all the time."""
-    for module in (windows, session):
+    for module in (windows, sending):
         patch.setattr(module, "CONNECTION_WINDOW", 160_000)
-    for module in (windows, session, handlers):
+    for module in (windows, sending, handlers):
         patch.setattr(module, "STREAM_WINDOW", 66_000)
 
 
