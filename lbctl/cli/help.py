@@ -72,6 +72,10 @@ def root_help(commands: Iterable[Listed]) -> str:
         f"  --format NAME     layout of the keys: {', '.join(LAYOUTS)}",
         "  --user, --password-file, --cacert, --cert, --key, --dial-timeout, --command-timeout",
         "",
+        "Options of ls, watch and hammer, after their name, for connections to backends:",
+        "  --tls, --plaintext, --tls-ca, --tls-cert, --tls-key, --tls-server-name, --tls-skip-verify,",
+        "  --authority, --connect-timeout",
+        "",
         "Settings: option, then LBCTL_NAME, then ETCDCTL_NAME, then the settings file, then the default.",
     ]
     return "\n".join(lines)

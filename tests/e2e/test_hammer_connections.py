@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import asyncio
+import gzip
 from pathlib import Path
 
 import grpc.aio
@@ -97,9 +99,23 @@ async def test_a_late_call_is_reset_at_the_server_unless_told_not_to(option: tup
     assert resets == [0 if option else 1]
 
 
-async def test_messages_are_compressed_where_asked_for(tmp_path: Path) -> None:
-    import gzip
+@pytest.mark.slow
+async def test_a_silent_connection_is_pinged_after_the_time_asked_for() -> None:
+    async def behave(peer: Connection) -> None:
+        request = await peer.request()
+        async with asyncio.timeout(30):
+            await peer._until("a PING", lambda: peer.all_seen(h2.PING, ack=False))  # longer than other scripts wait
+        peer.send(h2.reply(request.stream))
+        await peer.gone()
 
+    async with ScriptedServer(behave) as server:
+        done = await at(server, "-n", "1", "--keepalive", "10s", "-t", "40s")
+    assert done.document["codes"] == {"OK": 1}
+    assert done.document["wire"]["pings_sent"] == 1
+    assert done.document["latency_ms"]["min"] >= 10_000
+
+
+async def test_messages_are_compressed_where_asked_for(tmp_path: Path) -> None:
     (tmp_path / "message.bin").write_bytes(b"a" * 5000)
     async with ScriptedServer(answering(h2.reply)) as server:
         options = ("--binary-file", "message.bin", "--compress", "gzip", "-n", "3")
