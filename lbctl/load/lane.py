@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Final, cast
 from lbctl.balance.peer import Peer
 from lbctl.balance.policies.delegated import Delegated
 from lbctl.load.resets import Resets
-from lbctl.model import Instance, Origin, Reply
+from lbctl.model import Code, Instance, Origin, Reply
 from lbctl.rpc.transport import Baskets, Connectivity, Transport
 from lbctl.stats.tally import BackendTally
 
@@ -125,8 +125,12 @@ class Lane:
         """A call ended otherwise than by a plain OK; ``sent``: it had been written."""
         if reply.origin is Origin.HTTP:
             self._suspect(reply)
-        elif reply.origin is Origin.CLIENT and reply.code and sent and self.resets.add(now_ns):
-            self._noticed(self, f"{self.resets.most} calls were cancelled within 30s: servers take that for an attack")
+            return
+        # What is cancelled at the end of a run has no consequences.
+        ours = sent and reply.origin is Origin.CLIENT and reply.code is Code.DEADLINE_EXCEEDED
+        if ours and self.resets.add(now_ns):
+            most = self.resets.most
+            self._noticed(self, f"{most} calls were cancelled within 30s: servers take that for an attack")
 
     def _suspect(self, reply: Reply) -> None:
         """Tell once that at least half of its first replies were not gRPC."""

@@ -9,6 +9,7 @@ from lbctl.stats.report import Starts, Wait, Wire
 
 _SHARE: Final = 0.01  # of the calls' time, from where on a wait is worth a sentence
 _LATE: Final = 0.05  # of the calls of an open loop
+_FEW: Final = 100  # calls, with which a share means little
 
 _WAITS: Final = {
     "slot": "{limit} reached: {share} of the time was waiting for a slot; --connections N opens more",
@@ -22,7 +23,7 @@ def on_load(dropped: int, starts: Starts | None) -> Iterator[str]:
     """The rate was not kept."""
     if dropped:
         yield f"{dropped:,} calls were dropped, too many being in flight when they were due: the rate was not kept"
-    if starts is not None and starts.late > _LATE * starts.delays.total:
+    if starts is not None and starts.late > _LATE * max(starts.delays.total, _FEW):
         share = starts.late / starts.delays.total
         yield f"{share:.0%} of the calls were started more than 1 ms late: the times include that"
 

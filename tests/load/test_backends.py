@@ -240,6 +240,14 @@ async def test_a_few_replies_that_are_not_grpc_do_not_make_a_stranger() -> None:
     await rig.aclose()
 
 
+async def test_calls_cancelled_at_the_end_are_nothing_to_tell() -> None:
+    rig = Rig(plan(concurrency=200))
+    await rig.begin(1)
+    await rig.do(rig.cancel)
+    assert (rig.tally.cancelled, told(rig)) == (200, [])
+    await rig.aclose()
+
+
 async def test_many_cancelled_calls_are_told_once() -> None:
     rig = Rig(plan(concurrency=50, timeout_s=1.0))
     await rig.begin(1)

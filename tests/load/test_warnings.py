@@ -16,6 +16,7 @@ def starts(late: int, total: int) -> Starts:
 def test_a_run_that_went_as_planned_has_nothing_to_say() -> None:
     assert list(on_load(0, None)) == []
     assert list(on_load(0, starts(50, 1000))) == []
+    assert list(on_load(0, starts(3, 3))) == []  # the first ones of a run
     assert list(on_waits({}, 100)) == []
     assert list(on_connections(Wire(), 0, many=False)) == []
 
