@@ -112,7 +112,7 @@ async def test_a_silent_connection_is_pinged_after_the_time_asked_for() -> None:
         done = await at(server, "-n", "1", "--keepalive", "10s", "-t", "40s")
     assert done.document["codes"] == {"OK": 1}
     assert done.document["wire"]["pings_sent"] == 1
-    assert done.document["latency_ms"]["min"] >= 10_000
+    assert done.document["latency_ms"]["min"] >= 5_000  # counted from what was last read, before the call
 
 
 async def test_messages_are_compressed_where_asked_for(tmp_path: Path) -> None:
