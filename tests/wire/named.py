@@ -146,9 +146,9 @@ NAMED: Final[dict[int, Named]] = {
         "addressing",
         (
             "test_connect.test_the_authority_is_the_one_asked_for",
+            "test_addressing.test_an_ipv4_address_is_the_authority_with_its_port",
             "test_addressing.test_an_ipv6_address_stands_in_brackets",
             "test_addressing.test_a_unix_socket_is_dialled_and_the_server_is_told_localhost",
-            "test_unix_sockets.test_a_unix_socket_is_dialled_and_its_server_is_told_localhost",
             "e2e/test_hammer_options.test_the_authority_is_the_address_unless_one_is_given",
             "e2e/test_hammer_options.test_the_authority_of_discovered_backends_is_the_service",
         ),

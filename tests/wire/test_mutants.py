@@ -14,11 +14,10 @@ WAIT_S = 0.5  # above the deadline of the tests that wait for one
 TEST_S = 1.0
 
 # Each mutant meets one way into the engine in every run, in turn, and the other one in the slow suite.
-DOORS = ("caller", "hot")
 EVERY = [
     pytest.param(mutant, door, id=f"{name}-{door}", marks=[pytest.mark.slow] if turn else [])
     for index, (name, mutant) in enumerate(MUTANTS.items())
-    for turn, door in enumerate((DOORS[index % 2], DOORS[1 - index % 2]))
+    for turn, door in enumerate(mutant.doors if index % 2 else mutant.doors[::-1])
 ]
 
 

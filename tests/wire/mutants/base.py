@@ -23,6 +23,7 @@ class Mutant(NamedTuple):
     numbers: tuple[int, ...]
     mutate: Mutate
     check: Check
+    doors: tuple[str, ...] = ("caller", "hot")  # the ways into the engine on which it makes a difference
 
 
 def replacing(kind: int, make: Callable[[Handler], Handler]) -> Mutate:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gzip
 from collections.abc import Callable
 
 from lbctl.model import Code, Origin, Reply
@@ -66,6 +67,17 @@ def reads_are_whole_frames(patch: Patch) -> None:
     def receive(self: Session, data: bytes, *rest: int) -> None:
         _, used = h2.split(data)
         original(self, data[:used], *rest)
+
+    patch.setattr(Session, "receive", receive)
+
+
+def hears_no_data(patch: Patch) -> None:
+    original = Session.receive
+
+    def receive(self: Session, data: bytes, *rest: int) -> None:
+        heard, used = h2.split(data)
+        kept = b"".join(h2.frame(*each) for each in heard if each.kind != h2.DATA)
+        original(self, kept + data[used:], *rest)
 
     patch.setattr(Session, "receive", receive)
 
@@ -152,9 +164,7 @@ def unreadable(encoding: str | None, flag: int, *words: str) -> Check:
 
 
 REPLIES: dict[str, Mutant] = {
-    "loses_the_message": Mutant(
-        (1,), replacing(h2.DATA, ignores), test_status.test_a_unary_call_is_ok_on_one_connection
-    ),
+    "loses_the_message": Mutant((1,), hears_no_data, test_status.test_a_unary_call_is_ok_on_one_connection),
     "trailers_only_carry_nothing": Mutant(
         (2,), trailers_only_carry_nothing, test_status.test_trailers_only_carry_the_servers_code_and_words
     ),
@@ -253,6 +263,17 @@ REPLIES: dict[str, Mutant] = {
     "any_flag_of_a_message_is_fine": Mutant((37,), forgiving("flag"), unreadable(None, 2, "flag", "2")),
     "a_compressed_message_needs_no_encoding": Mutant((37,), forgiving("ompress"), unreadable(None, 1, "compressed")),
     "any_encoding_is_fine": Mutant((37,), forgiving("br"), unreadable("br", 1, "br")),
+    "does_not_unpack": Mutant(
+        (37,),
+        setting(response, "GZIP", "none"),
+        test_messages.test_a_gzip_message_is_what_it_was_before_and_plain_ones_may_follow,
+    ),
+    "unpacks_without_bounds": Mutant(
+        (),
+        setting(response.Response, "_inflated", lambda self, body: bytearray(gzip.decompress(body))),
+        test_messages.test_a_gzip_bomb_is_unpacked_to_the_limit_and_no_further,
+        doors=("caller",),
+    ),
     "does_not_stop_a_message_that_is_too_large": Mutant(
         (38,),
         never_resets,
