@@ -74,7 +74,7 @@ def fraction(report: Report) -> float | None:
     load = report.load
     parts = []
     if load.requests:
-        parts.append(report.completed / load.requests)
+        parts.append((report.completed + report.dropped) / load.requests)
     if load.duration_s:
         parts.append(report.elapsed_s / load.duration_s)
     return min(max(parts), 1.0) if parts else None

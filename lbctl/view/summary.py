@@ -6,6 +6,7 @@ from collections.abc import Sequence
 
 from lbctl.stats.histogram import Histogram
 from lbctl.stats.report import BackendRow, ErrorGroup, Report
+from lbctl.stats.streams import Spread
 from lbctl.view.bars import bar
 from lbctl.view.connections import connection_lines
 from lbctl.view.digest import Digest, digest
@@ -122,7 +123,7 @@ def _times(report: Report, *, verbose: bool) -> list[str]:
     ]
     if (report.load.rps or verbose) and report.service_time.total and report.wait.total:
         lines.append(f"  of it     service {_two(report.service_time)}    wait {_two(report.wait)}")
-    if verbose and report.first_byte.total:
+    if verbose and report.first_byte.total and report.streams is None:
         lines.append(f"            first byte {_two(report.first_byte)}")
     if report.starts is not None and report.starts.delays.total:
         late = f"    late {report.starts.late:,}" if report.starts.late else ""
@@ -270,13 +271,20 @@ def _streams(report: Report, look: Look) -> list[str]:
         ("sent", found.sent, found.sent_per_call),
         ("received", found.received, found.received_per_call),
     ):
-        each = f"    per call {per_call.least:,} to {per_call.most:,}, mean {per_call.mean:,.1f}" if per_call else ""
-        lines.append(f"  {label:<10}{plural(number, 'message')}{each}")
+        lines.append(f"  {label:<10}{plural(number, 'message')}{_spread(per_call)}")
     if found.gaps.total:
         lines.append(f"  gaps      {_two(found.gaps)}  max {duration(found.gaps.max_us)} between two that came")
     if report.first_byte.total:
         lines.append(f"  first     {_two(report.first_byte)} from the start of the call to the reply's first byte")
     return lines
+
+
+def _spread(per_call: Spread | None) -> str:
+    if per_call is None:
+        return ""
+    if per_call.least == per_call.most:
+        return f"    {per_call.least:,} per call"
+    return f"    {per_call.least:,} to {per_call.most:,} per call, mean {per_call.mean:,.1f}"
 
 
 def _connections(report: Report, look: Look, *, verbose: bool) -> list[str]:
