@@ -77,18 +77,29 @@ def undescribed(payload: Payload, method: str | None) -> Calling | None:
 def described(payload: Payload, method: Method) -> Calling:
     """The call of a method whose schema is known. Raises UsageError for what does not fit it."""
     from lbctl.rpc.check import compile_check
-    from lbctl.rpc.message import encode, encode_all
 
     name, sides = method.full_name, (method.client_streaming, method.server_streaming)
-    if payload.raw is not None:
-        messages: tuple[bytes, ...] = (payload.raw,)
-    elif method.client_streaming:
-        messages = encode_all(method, payload.data, source=payload.source)
-    else:
-        messages = (encode(method, payload.data, source=payload.source),)
+    messages = _messages(payload, method)
     stream = _stream(name, sides, payload.streaming, messages)
     judge = compile_check(payload.check, method) if payload.check is not None else None
     return Calling(name, messages[0] if messages else b"", stream, judge)
+
+
+def _messages(payload: Payload, method: Method) -> tuple[bytes, ...]:
+    """The messages that are given for one call."""
+    from lbctl.rpc.message import encode, encode_all
+
+    if payload.raw is not None:
+        return (payload.raw,)
+    if method.client_streaming:
+        return encode_all(method, payload.data, source=payload.source)
+    try:
+        return (encode(method, payload.data, source=payload.source),)
+    except UsageError as error:
+        if (payload.data or "").lstrip().startswith("["):
+            sides = (method.client_streaming, method.server_streaming)
+            error.hint = f"several messages are for clients that stream, and {method.full_name} is {_WORDS[sides]}"
+        raise
 
 
 def _stream(method: str, sides: Sides, wish: Streaming, messages: tuple[bytes, ...]) -> Stream | None:

@@ -69,6 +69,8 @@ _HINTS: Final = (
 # What answers a complaint about a certificate, by a word of it; the last one answers all others.
 _CERTIFICATES: Final = (
     ("client certificate", "--tls-cert FILE and --tls-key FILE: a certificate that the server accepts"),
+    ("expired", "--tls-skip-verify, to accept it all the same"),
+    ("not valid yet", "--tls-skip-verify, to accept it all the same"),
     ("not for", "--tls-server-name NAME: the name its certificate is for"),
     ("server name", "--tls-server-name NAME: a name that the server knows"),
     ("", "--tls-ca FILE: the authority that signed it; or --tls-skip-verify to accept any certificate"),

@@ -82,6 +82,15 @@ async def test_a_certificate_for_another_name_is_told_with_its_names_and_the_opt
     assert f"backend {endpoint}: TLS, server name other.example, authority other.example\n" in named.err
 
 
+async def test_a_certificate_that_has_expired_may_be_accepted_all_the_same() -> None:
+    async with echo_server(credentials("expired")) as endpoint:
+        done = await calls(endpoint, *CA)
+        accepted = await calls(endpoint, "--tls-skip-verify")
+    advice = "give --tls-skip-verify, to accept it all the same"
+    refused(done, 5, f"{endpoint} cannot be trusted: the certificate has expired", advice)
+    assert accepted.document["ok"] == 20
+
+
 async def test_the_name_checked_is_that_of_the_authority() -> None:
     async with echo_server(credentials("other")) as endpoint:
         done = await calls(endpoint, *CA, "--authority", "a.other.example:99", "-v")
