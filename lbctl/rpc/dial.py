@@ -17,17 +17,16 @@ from typing import Final, Protocol, cast
 from lbctl.model import Endpoint
 from lbctl.rpc import tls
 from lbctl.rpc.direct import DirectTransport
+from lbctl.rpc.encrypted import Beyond, Cipher, Encrypted
 from lbctl.rpc.options import Secure
 
 _USER_TIMEOUT_MS: Final = 20_000  # how long the kernel waits for what it sent to be acknowledged
 
 
-class Dialled(Protocol):
+class Dialled(Beyond, Protocol):
     """What a connection is opened for: asyncio's protocol, and what it has to wait for next, for the report."""
 
     stage: str
-
-    def connection_made(self, transport: asyncio.BaseTransport) -> None: ...
 
 
 Dial = Callable[[Endpoint, Dialled, Secure | None], Awaitable[None]]
@@ -35,27 +34,45 @@ Dial = Callable[[Endpoint, Dialled, Secure | None], Awaitable[None]]
 
 async def dial_socket(endpoint: Endpoint, protocol: Dialled, secure: Secure | None = None) -> None:
     """Connect the protocol to the endpoint; raises OSError, ValueError or OverflowError."""
-    if secure is None:
-        sock = await _connected(endpoint)
+    cipher = None if secure is None else Cipher(secure)
+    sock = await _connected(endpoint)
+    if secure is None or cipher is None:
         await _attach(endpoint, sock, _Plain(protocol, sock))
         return
-    tls.check_name(secure)
-    sock = await _connected(endpoint)
-    protocol.stage = "TLS handshake"
-    door = _Encrypted(protocol)
     try:
-        await _attach(endpoint, sock, door, secure.context, secure.server_name)
-    except ssl.SSLCertVerificationError as error:
-        if not tls.is_wrong_name(error) or secure.nameless is None:
-            raise _TlsFailure(tls.describe(error, secure.server_name)) from None
-        names = await _names_shown(endpoint, secure.nameless, secure.server_name)
-        raise _TlsFailure(tls.describe(error, secure.server_name) + names) from None
+        protocol.stage = "TLS handshake"
+        await _agree(endpoint, sock, cipher, secure)
+    except BaseException:
+        sock.close()
+        raise
+    await _attach(endpoint, sock, Encrypted(protocol, cipher, sock))
+
+
+async def _agree(endpoint: Endpoint, sock: socket.socket, cipher: Cipher, secure: Secure) -> None:
+    """Shake hands; raises an OSError that says in plain words what is wrong."""
+    try:
+        await cipher.shake_hands(sock)
     except ssl.SSLError as error:
-        raise _TlsFailure(tls.describe(error, secure.server_name)) from None
-    except (ConnectionResetError, ConnectionAbortedError, BrokenPipeError):
-        raise _TlsFailure("the peer closed the connection during the TLS handshake: does it speak TLS?") from None
-    if door.flaw:
-        raise _TlsFailure(door.flaw)
+        names = await _names_shown(endpoint, secure) if tls.is_wrong_name(error) else ""
+        raise _TlsFailure(tls.describe(error, secure.server_name) + names) from None
+    except ConnectionError:
+        raise _TlsFailure(tls.CLOSED) from None
+    flaw = tls.alpn_flaw(cipher.tls.selected_alpn_protocol())
+    if flaw:
+        raise _TlsFailure(flaw)
+
+
+async def _names_shown(endpoint: Endpoint, secure: Secure) -> str:
+    """Which names the peer's certificate has, from a handshake of its own that compares none."""
+    if secure.nameless is None:
+        return ""
+    try:
+        cipher = Cipher(Secure(secure.nameless, secure.server_name))
+        with await _connected(endpoint) as sock:
+            await cipher.shake_hands(sock)
+    except OSError:
+        return ""
+    return f" but for {tls.names_in(cipher.tls.getpeercert() or {})}"
 
 
 @dataclass(frozen=True, slots=True)
@@ -89,24 +106,6 @@ class _Plain(asyncio.Protocol):
         transport = cast(asyncio.Transport, transport)  # uvloop's is one only in shape
         transport.set_protocol(cast(asyncio.Protocol, self._protocol))
         self._protocol.connection_made(DirectTransport(transport, self._sock))
-
-
-class _Encrypted(asyncio.Protocol):
-    """Replaced by the protocol once the handshake has settled on HTTP/2; ``flaw`` is why it was not."""
-
-    def __init__(self, protocol: Dialled) -> None:
-        self.flaw = ""
-        self._protocol = protocol
-
-    def connection_made(self, transport: asyncio.BaseTransport) -> None:
-        transport = cast(asyncio.Transport, transport)
-        agreed = transport.get_extra_info("ssl_object")
-        self.flaw = tls.alpn_flaw(agreed.selected_alpn_protocol())
-        if self.flaw:
-            transport.abort()
-            return
-        transport.set_protocol(cast(asyncio.Protocol, self._protocol))
-        self._protocol.connection_made(transport)
 
 
 async def _connected(endpoint: Endpoint) -> socket.socket:
@@ -170,27 +169,8 @@ def _words(error: Exception) -> str:
     return getattr(error, "strerror", None) or str(error)
 
 
-async def _attach(
-    endpoint: Endpoint,
-    sock: socket.socket,
-    door: asyncio.Protocol,
-    context: ssl.SSLContext | None = None,
-    server_name: str | None = None,
-) -> asyncio.Transport:
+async def _attach(endpoint: Endpoint, sock: socket.socket, protocol: asyncio.Protocol) -> None:
     """Give a connected socket to the event loop, which closes it from here on."""
     loop = asyncio.get_running_loop()
     open_it = loop.create_unix_connection if endpoint.is_unix else loop.create_connection
-    transport, _ = await open_it(lambda: door, sock=sock, ssl=context, server_hostname=server_name)
-    return transport
-
-
-async def _names_shown(endpoint: Endpoint, context: ssl.SSLContext, server_name: str) -> str:
-    """Which names the peer's certificate has, from a handshake of its own that compares none."""
-    try:
-        sock = await _connected(endpoint)
-        transport = await _attach(endpoint, sock, asyncio.Protocol(), context, server_name)
-    except OSError:
-        return ""
-    names = tls.names_in(transport.get_extra_info("peercert"))
-    transport.abort()
-    return f" but for {names}"
+    await open_it(lambda: protocol, sock=sock)

@@ -55,8 +55,7 @@ class Link(asyncio.Protocol):
     """A connection from its first byte to its last. ``settled`` resolves when it is ready or lost.
 
     As soon as the kernel does not take everything, the session is paused: what it holds back can still go elsewhere.
-    Calls that were cut off are written when the last octet has gone. (With TLS the kernel's part is not to be seen:
-    up to 64 KiB may wait in the event loop before that begins.)
+    Calls that were cut off are written when the last octet has gone.
     """
 
     def __init__(
@@ -98,8 +97,7 @@ class Link(asyncio.Protocol):
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
         transport = cast(asyncio.Transport, transport)  # uvloop's is one only in shape
         self._encrypted = transport.get_extra_info("ssl_object") is not None
-        # The least there is: TLS transports hold themselves for full at exactly the mark.
-        transport.set_write_buffer_limits(int(self._encrypted), 0)
+        transport.set_write_buffer_limits(0, 0)
         self._transport = transport
         self._vigil = self._watch(self)
         self._talk = Alarm(self._now, self._on_talk)
@@ -198,8 +196,7 @@ class Link(asyncio.Protocol):
         self.blocked_writes += 1
         self._control = 0
         self._vigil.stall()
-        taken = 0 if self._encrypted else len(data) - self.write_backlog
-        first = first_cut_off(data, taken)
+        first = first_cut_off(data, len(data) - self.write_backlog)
         if first:
             self._held += self.session.block_unsent(first)
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ssl
+from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
@@ -11,6 +12,7 @@ from lbctl.errors import UsageError
 from lbctl.rpc.options import Pem, Secure
 
 _ALPN: Final = "h2"
+CLOSED: Final = "the peer closed the connection during the TLS handshake: does it speak TLS?"
 _NO_PASSPHRASE: Final = "a key with a passphrase cannot be used: lbctl would have to ask for it"
 
 # What the peer's alert, or our own side, has to say; the words after it are OpenSSL's names of the same.
@@ -20,7 +22,7 @@ _SAID: Final = {
     "PACKET_LENGTH_TOO_LONG": "the peer does not speak TLS",
     "RECORD_LAYER_FAILURE": "the peer does not speak TLS",
     "UNEXPECTED_MESSAGE": "the peer does not speak TLS",
-    "UNEXPECTED_EOF_WHILE_READING": "the peer closed the connection during the TLS handshake",
+    "UNEXPECTED_EOF_WHILE_READING": CLOSED,
     "TLSV13_ALERT_CERTIFICATE_REQUIRED": "the peer requires a client certificate",
     "SSLV3_ALERT_HANDSHAKE_FAILURE": "the peer refused the TLS handshake: it may require a client certificate",
     "TLSV1_ALERT_UNKNOWN_CA": "the peer does not trust our client certificate",
@@ -151,11 +153,6 @@ def _name_of(host: str) -> str:
     return "localhost" if host.startswith(("unix:", "unix-abstract:")) else host.partition("%")[0]
 
 
-def check_name(secure: Secure) -> None:
-    """Raise ValueError for a server name that no handshake could be begun with."""
-    _check_name(secure.context, secure.server_name)
-
-
 def _check_name(context: ssl.SSLContext, name: str) -> None:
     context.wrap_bio(ssl.MemoryBIO(), ssl.MemoryBIO(), server_hostname=name)
 
@@ -170,7 +167,7 @@ def is_wrong_name(error: Exception) -> bool:
     return isinstance(error, ssl.SSLCertVerificationError) and error.verify_code in _WRONG_NAME
 
 
-def names_in(certificate: dict[str, object]) -> str:
+def names_in(certificate: Mapping[str, object]) -> str:
     """The names a certificate is good for, as ``SSLSocket.getpeercert`` tells them."""
     names = certificate.get("subjectAltName") or ()
     assert isinstance(names, tuple)
@@ -182,7 +179,7 @@ def describe(error: ssl.SSLError, server_name: str) -> str:
     if isinstance(error, ssl.SSLCertVerificationError):
         return _describe_certificate(error, server_name)
     if isinstance(error, ssl.SSLZeroReturnError):
-        return "the peer closed the connection during the TLS handshake"
+        return CLOSED
     return _SAID.get(error.reason or "") or f"TLS: {_short(error)}"
 
 
