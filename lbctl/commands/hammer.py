@@ -3,18 +3,18 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator, Callable, Mapping, Sequence
-from contextlib import aclosing, asynccontextmanager, suppress
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Final
 
 from lbctl.clock import Clock
 from lbctl.commands.calling import Calling, Payload, described, undescribed
+from lbctl.commands.following import backends_of, followed
 from lbctl.commands.reach import Reach, Reaching, ready_for
 from lbctl.commands.screen import Screen
 from lbctl.commands.signals import Interrupts
-from lbctl.discovery.directory import Update, find, follow, read
-from lbctl.errors import CannotCall, LbctlError, NotFound
+from lbctl.discovery.directory import find, read
+from lbctl.errors import CannotCall, NotFound
 from lbctl.etcd.client import Etcd
 from lbctl.load.engines import require
 from lbctl.load.plan import Plan, Task
@@ -102,8 +102,8 @@ async def _run(
     await require(request.policy, request.engine)
     load = Run(_task(request, service, reaching, calling), clock)
     try:
-        async with _followed(etcd, service, load):
-            tell.note(f"connecting to {_backends(service)}{_how(reaching, service)} ...")
+        async with followed(etcd, service, load):
+            tell.note(f"connecting to {backends_of(service)}{_how(reaching, service)} ...")
             for instance in service.instances:
                 tell.detail(reaching.told(instance))
             await load.backends.settled()
@@ -201,11 +201,6 @@ async def _described(request: Hammer, service: Service, reaching: Reaching, tell
     return described(request.payload, found.method)
 
 
-def _backends(service: Service) -> str:
-    count = len(service.instances)
-    return f"{count} backend{'' if count == 1 else 's'} of {service.name}"
-
-
 async def _require_one(load: Run, service: Service, reaching: Reaching) -> None:
     """Refuse to begin where nothing can be called."""
     if not load.backends.count:
@@ -238,54 +233,3 @@ async def _explained(failures: Mapping[str, str], service: Service, reaching: Re
 
     found = await asyncio.gather(*(one(address, reason) for address, reason in failures.items()))
     return dict(zip(failures, found, strict=True))
-
-
-@asynccontextmanager
-async def _followed(etcd: Etcd | None, service: Service, load: Run) -> AsyncIterator[None]:
-    """The run follows the registry while the block lasts; a lost registry is an event, and the last state stays."""
-    if etcd is None:
-        load.apply(service.instances)
-        load.note("joined", None, f"{_backends(service)} given by --backends")
-        yield
-        return
-    begun = asyncio.Event()
-    following = asyncio.create_task(_follow(etcd, service, load, begun))
-    beginning = asyncio.create_task(begun.wait())
-    try:
-        await asyncio.wait([following, beginning], return_when=asyncio.FIRST_COMPLETED)
-        if following.done():
-            following.result()
-        yield
-    finally:
-        for task in (following, beginning):
-            task.cancel()
-            with suppress(asyncio.CancelledError, LbctlError):
-                await task
-
-
-async def _follow(etcd: Etcd, service: Service, load: Run, begun: asyncio.Event) -> None:
-    try:
-        async with aclosing(follow(etcd, service)) as updates:
-            async for update in updates:
-                _take(update, load)
-                if not begun.is_set():
-                    # Where etcd was lost again already, the service as it was read has to do.
-                    load.apply(_in_order(update.service.instances))
-                    load.note("joined", None, f"resolved {service.prefix}: {_backends(update.service)}")
-                    begun.set()
-    except LbctlError as error:
-        if not begun.is_set():
-            raise
-        load.note("resync", None, f"registry no longer followed: {error}", "bad")
-
-
-def _take(update: Update, load: Run) -> None:
-    if update.notice is not None:
-        lost = update.notice.kind == "lost"
-        load.note("resync", None, f"registry {update.notice.kind}: {update.notice.text}", "bad" if lost else "good")
-    if update.synced:
-        load.apply(_in_order(update.service.instances))
-
-
-def _in_order(instances: Sequence[Instance]) -> Sequence[Instance]:
-    return sorted(instances, key=lambda instance: instance.identity)
