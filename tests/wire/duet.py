@@ -306,6 +306,13 @@ class Duet:
         self.session.expire(self.now_ns)
         self.turn()
 
+    def talk(self, after_ns: int) -> None:
+        """Let time pass for the streams that send at theirs."""
+        self.now_ns += after_ns
+        if 0 < self.session.next_talk_ns <= self.now_ns:
+            self.session.talk(self.now_ns)
+        self.turn()
+
     def drain(self) -> None:
         """Deliver everything, both ways, until nobody says anything."""
         while self.to_server or self.to_client:
@@ -325,6 +332,7 @@ class Duet:
             assert server.say_setting(key, value)
             self.turn()
         for _ in range(50):
+            self.talk(100)
             self.drain()
             for asked in server.open_streams():
                 server.say_head(asked)

@@ -29,6 +29,7 @@ def test_there_are_enough_behaviours_and_the_list_names_no_other() -> None:
     assert set(DIFFERENCES) <= set(BEHAVIOURS)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", BEHAVIOURS)
 async def test_a_single_call_and_a_load_agree(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
     by_caller = await outcome(BEHAVIOURS[name], "caller", monkeypatch)

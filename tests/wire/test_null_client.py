@@ -18,6 +18,7 @@ OTHERS = {
     "test_named.py": "reads the catalogue of tests",
     "test_mutants.py": "chooses its clients itself: broken ones",
     "test_differential.py": "chooses its clients itself: two and compares them",
+    "test_grpcio.py": "runs the others",
     "test_model.py": "a session, without a network",
     "test_fuzz.py": "a session, without a network",
     "test_properties.py": "a session, without a network",

@@ -62,6 +62,7 @@ class Traffic:
             self.ping_the_server: 1,
             self.credit: 2,
             self.expire: 2,
+            self.talk: 4 * mixed,
             self.pause: 1,
         }
 
@@ -70,8 +71,8 @@ class Traffic:
         self.duet.turn()
         for step in range(steps):
             self.act(self.rng.choices(list(self.actions), list(self.actions.values()))[0])
-            if step == steps * 9 // 10 and self.rng.random() < 0.5:
-                self.actions[self.say_goaway] = 1
+            if step == steps * 9 // 10 and self.rng.random() < 0.7:
+                self.actions[self.say_goaway] = 4
         self.duet.settle()
         assert list(self.duet.disagreements()) == []
         assert list(self.duet.leaks()) == []
@@ -111,16 +112,20 @@ class Traffic:
     def ask_streaming(self) -> None:
         size, count = self.rng.choice([0, 10, 30_000]), self.rng.randrange(7)
         both, limit = self.rng.random() < 0.7, self.rng.choice([0, 0, 1, 3])
+        interval_ns, duration_ns = self.rng.choice([0, 0, 40]), self.rng.choice([0, 0, 0, 300])
         messages = tuple(bytes((48 + number,)) * size for number in range(count))
-        stream = Stream(client=True, server=both, messages=messages, count=count, limit=limit)
+        stream = Stream(True, both, messages, count, interval_ns, limit, duration_ns)
         request = Request(MANY if both else "/pkg.Svc/Upload", b"", "echo", 10**9, stream=stream)
         call = self.duet.new_call(self.lifetime())
-        if limit:
+        if limit or duration_ns:
             self.duet.loose.add(call.number)
         self.duet.session.enqueue(call, request)
 
     def expire(self) -> None:
         self.duet.expire(self.rng.choice([0, 50, 100, 2000]))
+
+    def talk(self) -> None:
+        self.duet.talk(self.rng.choice([1, 30, 100, 500]))
 
     def pause(self) -> None:
         self.duet.session.pause(not self.duet.session.paused and self.rng.random() < 0.3)
