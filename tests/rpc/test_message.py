@@ -6,8 +6,8 @@ from typing import Any
 
 import pytest
 
-from lbctl.errors import CannotCall
-from lbctl.rpc.message import decode, encode
+from lbctl.errors import CannotCall, UsageError
+from lbctl.rpc.message import decode, encode, encode_all
 from tests.rpc.schemas import KITCHEN_SINK
 
 
@@ -81,3 +81,42 @@ def test_a_reply_that_is_no_message_is_said() -> None:
 def test_a_reply_with_an_unknown_any_is_said() -> None:
     with pytest.raises(CannotCall, match=r"the reply cannot be shown as JSON: .*q\.Unknown"):
         decode(KITCHEN_SINK, b"\x6a\x0d\x0a\x0b" + b"x/q.Unknown")
+
+
+@pytest.mark.parametrize(
+    ("text", "messages"),
+    [
+        (None, [{}]),
+        ("  ", [{}]),
+        ('{"name": "a"}', [{"name": "a"}]),
+        ('[{"name": "a"}, {"name": "b"}]', [{"name": "a"}, {"name": "b"}]),
+        ('{"name": "a"}\n\n{"name": "b"}\r\n', [{"name": "a"}, {"name": "b"}]),
+        ('{"name": "a"} {"name": "b"}', [{"name": "a"}, {"name": "b"}]),
+        ('{\n  "name": "a"\n}\n{"name": "b"}', [{"name": "a"}, {"name": "b"}]),
+        ("[]", []),
+    ],
+)
+def test_a_client_that_streams_may_be_given_several_messages(text: str | None, messages: list[dict[str, str]]) -> None:
+    assert [decode(KITCHEN_SINK, each) for each in encode_all(KITCHEN_SINK, text)] == messages
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ('{"name": "a"}\n{"nmae": "b"}', 'message 2: t.Sink has no field "nmae"; did you mean "name"?'),
+        ('[{"name": "a"}, 5]', "message 2: the request must be an object of t.Sink, not 5"),
+        ('{"name": 1}', 'field "name" must be a string, not 1'),
+        ('{"name": "a"}\n{"name": }', "request is not valid JSON: line 2 column 10: expecting value"),
+        ('{"name": "a"}\nb', "request is not valid JSON: line 2 column 1: expecting value"),
+        ('{"name": "a", "name": "b"}', 'request is not usable JSON: the key "name" appears twice in one object'),
+    ],
+)
+def test_a_mistake_in_one_of_several_messages_is_told_with_its_place(text: str, message: str) -> None:
+    with pytest.raises(UsageError) as refused:
+        encode_all(KITCHEN_SINK, text)
+    assert str(refused.value).split("\n")[0] == message
+
+
+def test_a_file_is_named_beside_the_message() -> None:
+    with pytest.raises(UsageError, match=r'm.ndjson: message 2: t.Sink has no field "x"'):
+        encode_all(KITCHEN_SINK, '{}\n{"x": 1}', source="m.ndjson")
