@@ -29,6 +29,7 @@ _OWN: Final = re.compile(
     r"|hash attribute not present$"
     r"|Error parsing '"
     r"|Compression bit set but no encoding configured$"
+    r"|received metadata size exceeds|Metadata keys cannot be zero length$"
     r"|Decompression failed due to|Decompressed message larger than max"
     r"|Locally cancelled by application!$)"
 )
@@ -49,6 +50,7 @@ _CONNECTION: Final = re.compile(
     r"|Empty update$|empty address list)"
 )
 _REFUSED_STREAM: Final = 7
+_LONGEST: Final = 300
 
 
 class Ending(NamedTuple):
@@ -85,5 +87,5 @@ def _origin(why: str, *, removed: bool) -> Origin:
 
 
 def _reason(why: str) -> str:
-    """C-core's words; a deadline is called what lbctl calls it everywhere."""
-    return "deadline exceeded" if why == "Deadline Exceeded" else why
+    """C-core's words, which may be a page; a deadline is called what lbctl calls it everywhere."""
+    return "deadline exceeded" if why == "Deadline Exceeded" else why[:_LONGEST]
