@@ -7,7 +7,7 @@ calls ── channel ──(gRPC's balancer)──┬── tap ── backend a
 from __future__ import annotations
 
 import asyncio
-from collections import Counter
+from collections import Counter, deque
 from collections.abc import Callable, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
@@ -31,6 +31,7 @@ if TYPE_CHECKING:
     from lbctl.rpc.grpcio.member import Member
 
 _MORE_S: Final = 1.0  # than a tap needs to give up on a backend
+_REMEMBERED: Final = 10_000
 
 
 @dataclass(slots=True, eq=False)
@@ -79,8 +80,11 @@ class Line:
         self._taps = [Tap(member.endpoint, member.secure, options, network, self, policy.goes_by) for member in members]
         self._member_of = dict(zip(self._taps, self.members, strict=True))
         self._channel: Channel | None = None
+        self._request = self.members[0].request  # all send the same, and one channel has one authority
+        self._metadata = metadata_of(self._request)
         self._passages: dict[int, Passage] = {}  # by number, until gRPC is done with the call
         self._number_of: dict[Flight, int] = {}
+        self._cut: deque[int] = deque()  # calls that were ended before any tap saw them
         self._next = 1
         self._limit_s = options.connect_timeout_s + _MORE_S
         self._limit: asyncio.TimerHandle | None = None
@@ -125,14 +129,15 @@ class Line:
         """The backend behind a tap."""
         return self._member_of[tap]
 
-    def begin(self, call: Call, request: Request, ticket: object) -> None:
-        """Hand a call over in the ticket's name."""
+    def begin(self, call: Call, request: Request | None, ticket: object) -> None:
+        """Hand a call over in the ticket's name; without a request it is the run's."""
         assert self._channel is not None
         number = self._next
         self._next += 1
         self.handed_over += 1
-        metadata = (*metadata_of(request), (HEADER, str(number)))
-        flight = self._channel.flights.begin(call, request, metadata)
+        metadata = self._metadata if request is None else metadata_of(request)
+        numbered = (*metadata, (HEADER, str(number)))
+        flight = self._channel.flights.begin(call, request or self._request, numbered)
         passage = self._passages[number] = Passage(ticket, flight)
         assert flight.task is not None
         flight.task.add_done_callback(lambda _: self._forget(number, passage))
@@ -142,6 +147,10 @@ class Line:
         """A call is over for grpcio too; one that we cut off may still pass a tap."""
         if passage.member is not None or not passage.flight.cut:
             self._passages.pop(number, None)
+            return
+        self._cut.append(number)
+        if len(self._cut) > _REMEMBERED:
+            self._passages.pop(self._cut.popleft(), None)
 
     # What taps and the channel tell.
 
@@ -150,7 +159,7 @@ class Line:
         if passage is not None:
             self._told.seen(self._member_of[tap], passage)
             if passage.flight.cut:
-                del self._passages[number]
+                self._passages.pop(number, None)
 
     def moved(self, tap: Tap) -> None:
         self._told.moved(self, self._member_of[tap])

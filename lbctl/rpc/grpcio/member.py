@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any, Protocol
 
 from lbctl.model import Endpoint, Reply
 from lbctl.rpc.grpcio.calls import Basket
+from lbctl.rpc.grpcio.settings import metadata_of
 from lbctl.rpc.options import Secure
 from lbctl.rpc.transport import Connectivity, Gauges, Listener
 from lbctl.wire.request import Request
@@ -51,6 +52,7 @@ class Member:
     def __init__(
         self, shared: SharedChannel, endpoint: Endpoint, request: Request, listener: Seeing, secure: Secure | None
     ) -> None:
+        metadata_of(request)  # refuses what grpcio does not send
         self.shared = shared
         self.endpoint = endpoint
         self.request = request

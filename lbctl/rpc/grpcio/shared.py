@@ -11,9 +11,11 @@ from __future__ import annotations
 import asyncio
 from collections import Counter
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from typing import Final
 
 from lbctl.clock import Clock
+from lbctl.errors import UsageError
 from lbctl.model import Code, Endpoint, Origin, Reply
 from lbctl.rpc.dial import Network
 from lbctl.rpc.grpcio.calls import LOST, Basket
@@ -21,7 +23,7 @@ from lbctl.rpc.grpcio.line import Line, Passage, Told
 from lbctl.rpc.grpcio.member import Member, Ticket
 from lbctl.rpc.grpcio.outcome import Ending
 from lbctl.rpc.grpcio.policies import LB_POLICIES
-from lbctl.rpc.grpcio.settings import arguments
+from lbctl.rpc.grpcio.settings import arguments, refuse
 from lbctl.rpc.link import Flusher
 from lbctl.rpc.options import ConnectionOptions
 from lbctl.rpc.transport import Connectivity, Gauges, Listener
@@ -29,6 +31,7 @@ from lbctl.wire.request import Request
 from lbctl.wire.state import Call, Wait
 
 _UNSURE_NS: Final = 100_000_000  # how long gRPC's picker may lag behind what a tap has seen
+_MORE_S: Final = 1.0
 _FIRST_REPLIES: Final = 100
 _REPORTS: Final = "the backends report their load: gRPC goes by it from ten seconds after connecting on"
 _NO_REPORTS: Final = "the backends report no load: gRPC's weighted_round_robin is a round robin then"
@@ -53,6 +56,9 @@ class SharedChannel:
         renewed: Callable[[str], None],
         keep_messages: bool = False,
     ) -> None:
+        refuse(options)
+        if options.connections != 1:
+            raise UsageError("--connections: gRPC's own balancers have one connection to each backend")
         self.state = Connectivity.CONNECTING
         self.reason = ""
         self._policy = policy
@@ -137,7 +143,9 @@ class SharedChannel:
         if not wanted:
             self._replace(None)
             return
-        options = arguments(self._options, wanted[0].request.authority)
+        # The tap is to be the one that gives up on a backend, since it can say why.
+        patient = replace(self._options, connect_timeout_s=self._options.connect_timeout_s + _MORE_S)
+        options = arguments(patient, wanted[0].request.authority)
         line = Line(
             wanted,
             policy,
@@ -244,7 +252,7 @@ class SharedChannel:
     def _begin(self, line: Line, call: Call, request: Request | None, ticket: Ticket) -> None:
         if self._unsure_until_ns and self._clock.now_ns() < self._unsure_until_ns:
             ticket.loose += 1
-        line.begin(call, request or line.members[0].request, ticket)
+        line.begin(call, request, ticket)
 
     def _seen(self, member: Member, passage: Passage) -> None:
         before, passage.member = passage.member, member

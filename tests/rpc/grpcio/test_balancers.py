@@ -7,16 +7,20 @@ from dataclasses import replace
 import pytest
 
 from lbctl.balance.policies import GRPC_POLICIES
+from lbctl.clock import SystemClock
 from lbctl.errors import UsageError
 from lbctl.load.engines import require
+from lbctl.load.run import Run
 from lbctl.model import Code, Endpoint, Origin
 from lbctl.rpc.grpcio.policies import LB_POLICIES, LbPolicy
 from lbctl.rpc.grpcio.policies import require as grpcio_takes
+from lbctl.rpc.options import ConnectionOptions
 from lbctl.rpc.tls import Credentials, TlsOptions
+from lbctl.wire.limits import Limits
 from tests.fakes import until
-from tests.rpc.grpcio.backends import CERTS, PATIENCE_S, Backend, backends, load_report, stream
+from tests.rpc.grpcio.backends import CERTS, PATIENCE_S, Backend, asking, backends, load_report, stream
 from tests.rpc.grpcio.runs import consistent, instance, row, run_to_its_end, running, task
-from tests.rpc.servers import refused_port
+from tests.rpc.servers import answering, black_hole, refused_port
 
 VERDICTS = {
     "grpc:round_robin": "balanced",
@@ -124,7 +128,7 @@ async def test_streams_are_attributed_like_any_call() -> None:
 async def test_an_open_loop_is_picked_by_grpc_too() -> None:
     async with backends(2) as servers:
         wanted = task("grpc:round_robin", requests=100)
-        report = await run_to_its_end(replace(wanted, plan=replace(wanted.plan, rps=1000.0)), servers)
+        report = await run_to_its_end(replace(wanted, plan=replace(wanted.plan, rps=500.0, concurrency=0)), servers)
     consistent(report, servers)
     assert [backend.unary for backend in servers] == [50, 50]
 
@@ -291,9 +295,6 @@ async def test_why_a_backend_cannot_be_reached_is_told_and_the_others_serve() ->
 
 @pytest.mark.parametrize("policy", ["grpc:round_robin", "grpc:pick_first"])
 async def test_where_nobody_can_be_reached_each_reason_is_known(policy: str) -> None:
-    from lbctl.clock import SystemClock
-    from lbctl.load.run import Run
-
     with refused_port() as one, refused_port() as other:
         run = Run(task(policy), SystemClock())
         try:
@@ -302,6 +303,42 @@ async def test_where_nobody_can_be_reached_each_reason_is_known(policy: str) -> 
             assert run.backends.failures() == {str(one): "connection refused", str(other): "connection refused"}
         finally:
             await run.aclose()
+
+
+async def test_a_backend_that_accepts_and_says_nothing_is_given_up_in_the_time_it_has() -> None:
+    with black_hole() as silent:
+        async with backends(1) as servers:
+            wanted = task("grpc:round_robin", requests=20, connect_timeout_s=0.2)
+            report = await run_to_its_end(wanted, [Backend(silent), *servers])
+    assert (report.ok, row(report, Backend(silent)).picks) == (20, 0)
+    assert any(event.text == "no HTTP/2 SETTINGS within 0.2s" for event in report.events)
+
+
+async def test_a_backend_that_speaks_http1_is_named() -> None:
+    async with answering(b"HTTP/1.1 400 Bad Request\r\n\r\n") as foreign, backends(1) as servers:
+        report = await run_to_its_end(task("grpc:round_robin", requests=20), [Backend(foreign), *servers])
+    assert report.ok == 20
+    assert any("HTTP/1.x" in event.text for event in report.events)
+
+
+@pytest.mark.parametrize(
+    ("options", "words"),
+    [
+        (ConnectionOptions(connections=2), "--connections"),
+        (ConnectionOptions(limits=Limits(reset_late=False)), "--no-rst"),
+    ],
+)
+async def test_what_one_channel_cannot_do_is_refused_before_the_run(options: ConnectionOptions, words: str) -> None:
+    with pytest.raises(UsageError, match=words):
+        Run(replace(task("grpc:round_robin"), connection=options), SystemClock())
+
+
+async def test_metadata_that_grpcio_does_not_send_is_refused_before_the_run() -> None:
+    request = asking("Say", metadata=((b"x", b"\xff"),))
+    run = Run(replace(task("grpc:round_robin"), request_for=lambda _: request), SystemClock())
+    with pytest.raises(UsageError, match="metadata x"):
+        run.apply([instance(Backend(Endpoint("127.0.0.1", 1)))])
+    await run.aclose()
 
 
 async def test_what_the_connections_did_is_counted_by_the_taps() -> None:
