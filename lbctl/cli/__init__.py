@@ -36,12 +36,18 @@ def main(arguments: Sequence[str] | None = None) -> NoReturn:
 
 def run(arguments: Sequence[str]) -> int:
     """Run one command line and return its exit status; nothing is raised."""
-    app = build()
+    app = build(arguments)
     return guarded(lambda: app(args=list(arguments), prog_name="lbctl", standalone_mode=False))
 
 
-def build() -> typer.Typer:
-    """Assemble the application. Help is coloured and boxed on a terminal only."""
+def build(arguments: Sequence[str]) -> typer.Typer:
+    """Assemble the application for one command line. Help is coloured and boxed on a terminal only.
+
+    typer takes a while for every option: commands that cannot be meant are known by their names alone.
+    """
+    first = arguments[0] if arguments else ""
+    known = {listed.name for listed in LISTED}
+    alone = first in known or first in ("", "-h", "--help", "-V", "--version", "help", "version")
     app = typer.Typer(
         name="lbctl",
         add_completion=False,
@@ -51,10 +57,17 @@ def build() -> typer.Typer:
     )
     app.callback(invoke_without_command=True, add_help_option=False)(_root)
     for listed in LISTED:
-        app.command(listed.name, cls=GroupedCommand, help=listed.help, **listed.options)(listed.function)
+        if alone and listed.name != first:
+            app.command(listed.name)(_unmeant)
+        else:
+            app.command(listed.name, cls=GroupedCommand, help=listed.help, **listed.options)(listed.function)
     app.command("version")(_version)
     app.command("help")(_help)
     return app
+
+
+def _unmeant() -> None:
+    """A command that this command line does not run."""
 
 
 def _print(text: str) -> None:

@@ -143,21 +143,26 @@ class _Common:
 _CONTEXT = inspect.Parameter("_context", inspect.Parameter.KEYWORD_ONLY, annotation=typer.Context)
 
 
+@functools.cache
+def _hints(group: type) -> Mapping[str, Any]:
+    return get_type_hints(group, include_extras=True)
+
+
 def _parameters(
     *, registry: bool, layouts: bool, outputs: Sequence[str] | None, headers: bool, backends: bool = False
 ) -> list[inspect.Parameter]:
     hints: dict[str, Any] = {}
     if backends:
-        hints |= get_type_hints(BackendOptions, include_extras=True)
+        hints |= _hints(BackendOptions)
     if registry:
-        hints |= get_type_hints(_Etcd, include_extras=True)
+        hints |= _hints(_Etcd)
     if layouts:
-        hints |= get_type_hints(_Layouts, include_extras=True)
+        hints |= _hints(_Layouts)
     if outputs is not None:
         hints["output"] = _formats(outputs)
     if headers:
-        hints |= get_type_hints(_Headers, include_extras=True)
-    hints |= get_type_hints(_Common, include_extras=True)
+        hints |= _hints(_Headers)
+    hints |= _hints(_Common)
     return [
         inspect.Parameter(
             name, inspect.Parameter.KEYWORD_ONLY, default=0 if name == "verbose" else None, annotation=hint
