@@ -96,8 +96,9 @@ class Lane:
     @property
     def doubt(self) -> str:
         """Whether this is what it should be."""
-        judged = min(self.row.completed, _FIRST_REPLIES)
-        return f"not a gRPC endpoint? {self._not_grpc}" if self._http and self._http * 2 >= judged else ""
+        if not self._http or self._http * 2 < min(self.row.completed, _FIRST_REPLIES):
+            return ""
+        return f"not a gRPC endpoint? {self._not_grpc}"
 
     @property
     def reason(self) -> str:

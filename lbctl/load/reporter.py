@@ -21,12 +21,14 @@ from lbctl.load.warnings import on_connections, on_load, on_waits
 from lbctl.load.wires import sum_of, wire_of
 from lbctl.model import Event
 from lbctl.stats.fairness import judge
+from lbctl.stats.histogram import Histogram
 from lbctl.stats.report import BackendRow, Balance, Load, Report, Streams, Wait, Wire
 from lbctl.stats.streams import StreamTally
 from lbctl.stats.tally import Tally
 
 _BALANCE_AGE_NS: Final = 200_000_000  # a verdict is looked at, not measured with: 5 a second are enough
 _WIRE_AGE_NS: Final = 1_000_000_000  # adding up the connections of a hundred backends takes a millisecond
+_UNTOLD: Final = Wire()
 
 
 @dataclass(slots=True)
@@ -44,7 +46,8 @@ class Reporter:
     events: Sequence[Event]
     _balance: Balance | None = field(default=None, init=False)
     _balance_ns: int = field(default=0, init=False)
-    _wire: Wire = field(default_factory=Wire, init=False)
+    _wire: Wire = field(default=_UNTOLD, init=False)
+    _first_byte: Histogram = field(default_factory=Histogram, init=False)
     _wire_ns: int = field(default=0, init=False)
 
     def report(self, *, started_at: datetime, elapsed_s: float, stopping: bool, end_reason: str | None) -> Report:
@@ -52,7 +55,8 @@ class Reporter:
         task, engine, loop, tally = self.task, self.engine, self.loop, self.accounts.tally
         over = end_reason is not None
         waits = _waits(tally)
-        wire = self._wired(fresh=over)
+        self._renew(fresh=over)
+        wire = self._wire
         return Report(
             service=task.service,
             method=task.method,
@@ -88,22 +92,24 @@ class Reporter:
             ),
             rps=loop.rps,
             starts=loop.starts,
-            first_byte=tally.first_byte.histogram(tally.service_time),
+            first_byte=self._first_byte,
             streams=_streams(tally.streams) if self.backends.streaming else None,
             wire=wire,
             waits=waits,
             retried=dict(engine.retries),
         )
 
-    def _wired(self, *, fresh: bool) -> Wire:
+    def _renew(self, *, fresh: bool) -> None:
+        """Add up what takes long: the connections of all backends, and when replies began."""
         now = self.clock.now_ns()
-        if fresh or not self._wire_ns or now - self._wire_ns > _WIRE_AGE_NS:
-            lanes = self.backends.lanes.values()
-            gauges = [transport.gauges() for lane in lanes for transport in lane.transports]
-            counters = sum_of(lane.counters() for lane in lanes)
-            self._wire = wire_of(counters, gauges, late_ok=self.accounts.late_ok, replies=self.engine.completed)
-            self._wire_ns = now
-        return self._wire
+        if self._wire_ns and not fresh and now - self._wire_ns <= _WIRE_AGE_NS:
+            return
+        self._wire_ns = now
+        lanes, tally = self.backends.lanes.values(), self.accounts.tally
+        gauges = [transport.gauges() for lane in lanes for transport in lane.transports]
+        counters = sum_of(lane.counters() for lane in lanes)
+        self._wire = wire_of(counters, gauges, late_ok=self.accounts.late_ok, replies=self.engine.completed)
+        self._first_byte = tally.first_byte.histogram(tally.service_time)
 
     def _doubts(self, waits: Mapping[str, Wait], wire: Wire) -> Iterator[str]:
         """Everything the run has to say about its figures, except what the pulse knows."""
@@ -147,7 +153,7 @@ def _row(lane: Lane, expected: float, *, whole: bool) -> BackendRow:
         joined_s=lane.joined_s,
         left_s=lane.left_s,
         dropped=lane.dropped,
-        wire=_wire(lane) if whole else Wire(),
+        wire=_wire(lane) if whole else _UNTOLD,
     )
 
 

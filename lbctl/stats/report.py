@@ -182,6 +182,6 @@ class Report:
     starts: Starts | None = None  # of an open loop
     first_byte: Histogram = field(default_factory=Histogram)  # OK calls: written to the first byte of the reply
     streams: Streams | None = None  # of a streaming method
-    wire: Wire = field(default_factory=Wire)
+    wire: Wire = field(default_factory=Wire)  # a second old at most, and so is ``first_byte``
     waits: Mapping[str, Wait] = field(default_factory=dict)  # connection | slot | window | peer
     retried: Mapping[str, int] = field(default_factory=dict)  # refused | goaway; retries by why

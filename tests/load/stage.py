@@ -110,8 +110,9 @@ def consistent(report: Report) -> None:
         assert sum(row.codes.values()) == row.ok + row.errors
         assert row.in_flight >= 0
         assert row.left_s is None or row.left_s >= row.joined_s
-    assert report.first_byte.total == sum(report.first_byte.counts) == report.service_time.total
     assert report.first_byte.total_us <= report.service_time.total_us
+    if report.end_reason is not None:
+        assert report.first_byte.total == sum(report.first_byte.counts) == report.service_time.total
     assert report.dropped >= sum(row.dropped for row in rows)
     assert report.retries == sum(report.retried.values())
     assert all(0 <= wait.share <= 1 for wait in report.waits.values())
