@@ -16,6 +16,8 @@ from pathlib import Path
 import grpc
 import grpc.aio
 
+from benchmarks.scenario import TIMEOUT_S
+
 # Channels to one address share a connection unless told not to.
 OPTIONS = (("grpc.use_local_subchannel_pool", 1),)
 
@@ -38,7 +40,7 @@ async def main(method: str, body: bytes, calls: int, in_flight: int, channels: l
     async def worker() -> None:
         for _ in left:
             began = time.perf_counter_ns()
-            await next(stubs)(body, timeout=20)
+            await next(stubs)(body, timeout=TIMEOUT_S)
             took.append(time.perf_counter_ns() - began)
 
     async with asyncio.TaskGroup() as group:

@@ -10,8 +10,8 @@ from pathlib import Path
 import lbctl
 from benchmarks.client import Client, Latency, Task
 from benchmarks.measured import ClientFailed, Cost
-from benchmarks.peers import AS_LBCTL, Aio, Fortio, Ghz, H2load
-from benchmarks.scenario import METHOD
+from benchmarks.peers import AS_LBCTL, BARE, Aio, Fortio, Ghz, H2load
+from benchmarks.scenario import METHOD, TIMEOUT_S
 
 SUBJECT = "lbctl"
 
@@ -36,7 +36,7 @@ class Lbctl(Client):
         return (
             *(sys.executable, "-m", "lbctl", "hammer", "bench", METHOD, "--backends", backends, *trust),
             *(("--connections", str(connections)) if connections > 1 else ()),
-            *("--binary-file", str(task.body), "-n", str(calls), "-c", str(task.in_flight)),
+            *("--binary-file", str(task.body), "-n", str(calls), "-c", str(task.in_flight), "-t", f"{TIMEOUT_S}s"),
             *("--policy", "smooth_wrr", "-o", "json"),
         )
 
@@ -82,14 +82,14 @@ H2LOAD_NOTE = (
     "which is not in the other figures."
 )
 BARE_NOTE = (
-    "the same without grpc-timeout, user-agent and grpc-accept-encoding: each call is less work for the server, "
-    "which keeps a timer for every deadline."
+    "the same without grpc-timeout and grpc-accept-encoding: each call is less work for the server, which keeps a "
+    "timer for every deadline."
 )
 NAMES = (Lbctl.name, Engine.name, "h2load", "h2load, bare", Ghz.name, Fortio.name, Aio.name)
 
 
 def clients(scratch: Path, names: Sequence[str] = NAMES) -> list[Client]:
     """Every client of these names, in the order of the tables; programs that have to be built go to ``scratch``."""
-    h2load, bare = H2load("h2load", H2LOAD_NOTE, AS_LBCTL), H2load("h2load, bare", BARE_NOTE, ())
+    h2load, bare = H2load("h2load", H2LOAD_NOTE, AS_LBCTL), H2load("h2load, bare", BARE_NOTE, BARE)
     known = (Lbctl(), Engine(), h2load, bare, Ghz(scratch), Fortio(scratch), Aio())
     return [client for client in known if client.name in names]

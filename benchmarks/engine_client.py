@@ -14,6 +14,7 @@ import json
 import ssl
 from pathlib import Path
 
+from benchmarks.scenario import TIMEOUT_S
 from lbctl.clock import SystemClock
 from lbctl.load.plan import Plan, Task
 from lbctl.load.run import Run
@@ -40,7 +41,7 @@ async def measure(args: argparse.Namespace) -> Report:
 
 def _task(args: argparse.Namespace) -> Task:
     body = args.body_file.read_bytes()
-    plan = Plan(concurrency=args.in_flight, requests=args.calls, duration_s=None, timeout_s=20, rps=args.rps)
+    plan = Plan(concurrency=args.in_flight, requests=args.calls, duration_s=None, timeout_s=TIMEOUT_S, rps=args.rps)
     secure = _secure(args.ca) if args.ca else None
 
     def request_for(instance: Instance) -> Request:

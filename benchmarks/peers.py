@@ -13,21 +13,26 @@ import re
 import shutil
 import subprocess
 import sys
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Final
 
 from benchmarks.client import Client, Latency, Task
 from benchmarks.measured import ClientFailed, Cost
-from benchmarks.scenario import METHOD
+from benchmarks.scenario import METHOD, TIMEOUT_S
 from benchmarks.server import SOURCES, NoGo, build, go
+from lbctl.wire.request import Request
 
+TIMEOUT_NS: Final = TIMEOUT_S * 1_000_000_000
 GHZ: Final = "github.com/bojand/ghz/cmd/ghz"
 GHZ_VERSION: Final = "v0.120.0"  # fortio's is in fortio_runner/go.mod
 
 
-# What lbctl sends with every call beside what the protocol demands. A deadline is work for the server: a timer.
-AS_LBCTL: Final = ("grpc-timeout: 20000m", "user-agent: lbctl/0", "grpc-accept-encoding: identity,gzip")
+_ASKED: Final = Request(f"/{METHOD}", b"", "", TIMEOUT_NS)
+_SENT: Final = {name.decode(): value.decode() for name, value in (*_ASKED.headers(), *_ASKED.varying(TIMEOUT_NS))}
+# What lbctl sends with every call, and what the protocol demands. A deadline is work for the server: a timer.
+AS_LBCTL: Final = {name: value for name, value in _SENT.items() if not name.startswith(":")}
+BARE: Final = {name: AS_LBCTL[name] for name in ("te", "content-type")}
 
 
 class H2load(Client):
@@ -35,10 +40,10 @@ class H2load(Client):
 
     logged = 0.2  # of the calls
 
-    def __init__(self, name: str, note: str, headers: Sequence[str]) -> None:
+    def __init__(self, name: str, note: str, headers: Mapping[str, str]) -> None:
         self.name = name
         self.note = note
-        self._headers = [word for header in headers for word in ("-H", header)]
+        self._headers = [word for field in headers.items() for word in ("-H", ": ".join(field))]
 
     def missing(self) -> str:
         return "" if shutil.which("h2load") else "not on PATH (Debian: apt-get install nghttp2-client)"
@@ -51,7 +56,7 @@ class H2load(Client):
         scheme = "https" if task.scenario.secure else "http"
         return (
             *("h2load", "-t", "1", "-c", str(task.sockets), "-m", str(task.per_socket), "-n", str(calls)),
-            *("-H", "content-type: application/grpc", "-H", "te: trailers", *self._headers, "-d", str(task.framed)),
+            *(*self._headers, "-d", str(task.framed)),
             f"{scheme}://127.0.0.1:{task.ports[0]}/{METHOD}",
         )
 
@@ -99,6 +104,7 @@ class Ghz(Client):
         return (
             *(str(self._program), *trust, "--call", METHOD, "-B", str(task.delimited), "--skipFirst", "0"),
             *("--connections", str(task.sockets), "-c", str(task.in_flight), "-n", str(calls), "--cpus", "1"),
+            *("--timeout", f"{TIMEOUT_S}s"),
             *("--disable-template-functions", "--disable-template-data", "-O", "json"),
             f"127.0.0.1:{task.ports[0]}",
         )

@@ -8,6 +8,7 @@ from typing import Final
 
 BACKENDS: Final = 3
 IN_FLIGHT: Final = 96
+TIMEOUT_S: Final = 20  # of a call, where the client has deadlines
 METHOD: Final = "lbctl.bench.Echo/Say"
 SIZES: Final = (1, 1024, 65536)
 CONNECTIONS: Final = (1, 4)
