@@ -69,8 +69,8 @@ class Channel:
         before, self.state = self.state, state
         if before is Connectivity.READY:
             self._counters["closed: by gRPC's account no longer ready"] += 1
-        if state is Connectivity.CONNECTING:
-            self._counters["connections"] += 1
+        if state is Connectivity.CONNECTING or (state is Connectivity.READY and before is not Connectivity.CONNECTING):
+            self._counters["connections"] += 1  # the state between may be over before one has looked
         if state is Connectivity.READY:
             self._counters["opened"] += 1
         self._moved(self)
