@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Final
 
-from lbctl.model import Code, Reply
+from lbctl.model import Code
 from lbctl.wire import frames as h2
 from lbctl.wire import talks
 from lbctl.wire.frames import ErrorCode, error_name
@@ -16,7 +16,7 @@ from lbctl.wire.head import Head, parse
 from lbctl.wire.header_block import CompressionError, HeaderBomb
 from lbctl.wire.response import MessageTooLarge, Response
 from lbctl.wire.state import Partial, State
-from lbctl.wire.status import from_rst, local, of_response
+from lbctl.wire.status import from_rst, local, lost, of_response
 from lbctl.wire.windows import STREAM_WINDOW, WindowOverflow
 
 _MAX_BLOCK: Final = 256 << 10  # compressed octets of one block over its CONTINUATION frames
@@ -204,8 +204,7 @@ def on_rst_stream(state: State, flags: int, stream: int, payload: bytes) -> None
     if stream not in state.open:
         return state.exorcise(stream)
     state.send.drop(stream)
-    untouched = stream not in state.progress and stream not in state.responses
-    if error == ErrorCode.REFUSED_STREAM and untouched:
+    if error == ErrorCode.REFUSED_STREAM and not _has_begun(state, stream):
         return state.refuse(stream, from_rst(error))
     return state.finish(stream, from_rst(error))
 
@@ -297,10 +296,17 @@ def on_goaway(state: State, flags: int, stream: int, payload: bytes) -> None:
     state.release_waiting()
     for ghost in [number for number in state.ghosts if number > last]:
         state.exorcise(ghost)
-    reply = Reply(Code.UNAVAILABLE, from_rst(7).origin, f"not processed: {state.goaway_reason}")
     for open_stream in [number for number in state.open if number > last]:
-        state.refuse(open_stream, reply)
+        if _has_begun(state, open_stream):
+            state.finish(open_stream, lost(f"cut off: {state.goaway_reason}"))
+        else:
+            state.refuse(open_stream, lost(f"not processed: {state.goaway_reason}"))
     return None
+
+
+def _has_begun(state: State, stream: int) -> bool:
+    """Whether anything of a reply has come: such a call was processed, whatever the peer says of it later."""
+    return stream in state.progress or stream in state.responses
 
 
 def on_window_update(state: State, flags: int, stream: int, payload: bytes) -> None:

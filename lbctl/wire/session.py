@@ -19,13 +19,13 @@ from lbctl.wire.limits import Limits
 from lbctl.wire.request import Request
 from lbctl.wire.sending import Sending
 from lbctl.wire.state import HEADERS_SEEN, MESSAGE_SEEN
+from lbctl.wire.status import OK_REPLY
 from lbctl.wire.whole_reply import WholeReply
 from lbctl.wire.windows import STREAM_WINDOW
 
 DEFAULT_LIMITS: Final = Limits()
 
 _PREFIX: Final = 5  # flag and length of a message
-_LARGEST: Final = STREAM_WINDOW // 2 - h2.MAX_FRAME_SIZE
 _MAX_FRAME: Final = h2.MAX_FRAME_SIZE
 _HEADERS_ONLY = h2.END_HEADERS
 _HEADERS_LAST = h2.END_HEADERS | h2.END_STREAM
@@ -41,6 +41,8 @@ class Session(Sending):
         self._hits = 0  # header blocks that the hot loop found in the cache
         self._tail = b""
         self._whole: WholeReply | None = None
+        # The hot loop leaves messages to others that are too large, or need credit for their stream on the way.
+        self._most = min(limits.max_message, STREAM_WINDOW // 2 - h2.MAX_FRAME_SIZE)
 
     def total_counters(self) -> Counter[str]:
         """Everything counted so far, header blocks and those that had to be decoded included."""
@@ -87,6 +89,8 @@ class Session(Sending):
         known = self.reader.cache.get
         opened, progress, done = self.open, self.progress, self.done
         responses, firsts = self.responses, self.firsts
+        uploads = self.send.uploads
+        most = self._most
         hits = 0
         plain = self.ready and self.partial is None and not self.careful
         cache = self.reader.cache
@@ -110,7 +114,7 @@ class Session(Sending):
             if end - 9 > available:
                 break
             if plain and kind == 1 and flags == _HEADERS_ONLY:
-                if whole is not None:
+                if whole is not None and not uploads:
                     after = whole.take(data, position, self)
                     if after > position:
                         replies = (after - position) // whole.size
@@ -140,13 +144,13 @@ class Session(Sending):
                 if seen == HEADERS_SEEN:
                     if length != prefix_length:
                         prefix_length = length
-                        prefix = b"\0" + (length - 5).to_bytes(4, "big") if length >= 5 else b"-"
+                        prefix = b"\0" + (length - 5).to_bytes(4, "big") if 5 <= length <= most + 5 else b"-"
                     if data[begin : begin + 5] == prefix:
                         progress[stream] = MESSAGE_SEEN
                         consumed += length
                         position = end
                         continue
-                    missing = _missing(data, begin, length)
+                    missing = _missing(data, begin, length, most)
                     if missing:
                         progress[stream] = MESSAGE_SEEN + missing
                         consumed += length
@@ -168,6 +172,10 @@ class Session(Sending):
                     hits += 1
                 if head.fast != OK_END:
                     take_head(self, flags, stream, head)
+                    position = end
+                    continue
+                if uploads and stream in uploads:
+                    self.finish(stream, OK_REPLY)
                     position = end
                     continue
                 del progress[stream]
@@ -219,15 +227,15 @@ class Session(Sending):
         return bool(self.closed)
 
 
-def _missing(data: bytes, begin: int, length: int) -> int:
+def _missing(data: bytes, begin: int, length: int, most: int) -> int:
     """What is still to come of a plain message whose first DATA payload is this; 0 for anything out of the ordinary.
 
-    Messages that need credit for their stream before they are complete are out of the ordinary too.
+    Messages of more than ``most`` octets are out of the ordinary too.
     """
     if length < _PREFIX or data[begin]:
         return 0
     size = int.from_bytes(data[begin + 1 : begin + _PREFIX], "big")
-    return max(0, size + _PREFIX - length) if size <= _LARGEST else 0
+    return max(0, size + _PREFIX - length) if size <= most else 0
 
 
 def _in_a_row(data: bytes, headers_at: int, data_at: int, trailers_at: int) -> bool:

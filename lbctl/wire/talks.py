@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from heapq import heappop, heappush
+from heapq import heapify, heappop, heappush
+from typing import Final
 
 from lbctl.model import Code, Reply
 from lbctl.wire.frames import ErrorCode
@@ -11,7 +12,8 @@ from lbctl.wire.response import Response
 from lbctl.wire.state import State
 from lbctl.wire.talk import Talk
 
-_LEFT = Reply(Code.OK)  # enough was received: the end we chose is a good one
+_STALE: Final = 64  # entries of calls that have ended already
+_LEFT: Final = Reply(Code.OK)  # enough was received: the end we chose is a good one
 
 
 def begin(state: State, stream: int, request: Request) -> None:
@@ -21,6 +23,9 @@ def begin(state: State, stream: int, request: Request) -> None:
     talk = state.talks[stream] = Talk(spec, state.bodies_of(request))
     state.send.begin(stream, talk.opening(), None if spec.interval_ns else talk.take)
     if talk.is_timed:
+        if len(state.agenda) > _STALE + 2 * len(state.talks):
+            state.agenda[:] = [entry for entry in state.agenda if entry[1] in state.talks]
+            heapify(state.agenda)
         heappush(state.agenda, (0, stream))
 
 

@@ -71,7 +71,7 @@ class SendWindows:
         self.initial = DEFAULT_WINDOW
         self._spent = 0  # octets since ``frames`` last began
         self._on_sent = on_sent
-        self._uploads: dict[int, Upload] = {}  # every stream whose request is not over
+        self.uploads: dict[int, Upload] = {}  # every stream whose request is not over; not to be written
         self._ready: deque[Upload] = deque()  # those with something to send now
         self._hungry: list[Upload] = []  # those whose source was not asked for more, since enough was sent in one go
 
@@ -86,13 +86,13 @@ class SendWindows:
 
     def begin(self, stream: int, piece: Piece, source: Source | None = None) -> None:
         """Queue the first piece of a request, and where the rest comes from; ``frames`` sends what fits."""
-        upload = self._uploads[stream] = Upload(stream, self.initial, source)
+        upload = self.uploads[stream] = Upload(stream, self.initial, source)
         upload.body, upload.ends = piece
         self._queue(upload)
 
     def more(self, stream: int, piece: Piece) -> None:
         """Queue the next piece of a request; the last one puts an end to its source."""
-        upload = self._uploads.get(stream)
+        upload = self.uploads.get(stream)
         if upload is None:
             return
         upload.pieces.append(piece)
@@ -102,7 +102,7 @@ class SendWindows:
 
     def is_open(self, stream: int) -> bool:
         """Whether the request of the stream has not ended."""
-        return stream in self._uploads
+        return stream in self.uploads
 
     def _queue(self, upload: Upload) -> None:
         upload.refill()
@@ -112,7 +112,7 @@ class SendWindows:
 
     def drop(self, stream: int) -> bool:
         """Forget a request; True if some of it was still unsent."""
-        upload = self._uploads.pop(stream, None)
+        upload = self.uploads.pop(stream, None)
         if upload is None:
             return False
         if upload.queued:
@@ -124,7 +124,7 @@ class SendWindows:
     def resize(self, initial: int) -> None:
         """The peer's INITIAL_WINDOW_SIZE changed; raises WindowOverflow."""
         difference, self.initial = initial - self.initial, initial
-        for upload in self._uploads.values():
+        for upload in self.uploads.values():
             if upload.window + difference > MAX_WINDOW:
                 raise WindowOverflow
             upload.window += difference
@@ -136,7 +136,7 @@ class SendWindows:
                 raise WindowOverflow
             self.connection += increment
             return
-        upload = self._uploads.get(stream)
+        upload = self.uploads.get(stream)
         if upload is not None:
             if upload.window + increment > MAX_WINDOW:
                 raise WindowOverflow
@@ -186,7 +186,7 @@ class SendWindows:
         """Go on with what comes next; returns the flags of the frame that was the end of this piece."""
         last = upload.ends
         if last:
-            del self._uploads[upload.stream]
+            del self.uploads[upload.stream]
         self._on_sent(upload.stream, bool(upload.body))
         if not last and upload.source is not None and self._spent >= _BURST:
             self._hungry.append(upload)

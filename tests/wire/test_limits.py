@@ -217,3 +217,46 @@ def test_binary_metadata_that_cannot_be_read_is_noted_and_never_fails_the_call(
 ) -> None:
     head = parse([(b"grpc-status", b"5"), *fields])
     assert (head.anomalies, head.flaw, head.grpc_status) == (anomalies, "", (b"5",))
+
+
+@pytest.mark.parametrize("size", [1000, 100_000])
+@pytest.mark.parametrize("keep", [True, False])
+def test_the_largest_message_allowed_is_the_same_on_every_way_through(size: int, keep: bool) -> None:
+    session = Session(REQUEST, keep_messages=keep, limits=Limits(max_message=500))
+    session.receive(h2.settings())
+    for number in range(4):
+        started(session, 1)
+        session.receive(reply(1 + 2 * number, bytes(500 if number % 2 else size)))
+    codes = [ended.code for _, ended in session.replies]
+    assert codes.count(Code.RESOURCE_EXHAUSTED) == 2
+    assert len(session.done) + codes.count(Code.OK) == 2
+
+
+@pytest.mark.parametrize("warm", [0, 3])
+@pytest.mark.parametrize("at_once", [True, False])
+def test_a_reply_before_the_request_has_gone_stops_the_request(warm: int, at_once: bool) -> None:
+    session = ready(request=Request("/pkg.Svc/Method", b"q" * 200_000, "echo", 0))
+    for number in range(warm):
+        started(session, 1)
+        session.receive(h2.window_update(0, 200_005) + h2.window_update(1 + 2 * number, 200_005))
+        session.receive(reply(1 + 2 * number))
+    started(session, 1)
+    session.outgoing()
+    stream = 1 + 2 * warm
+    for part in [reply(stream)] if at_once else [okh(stream), msg(stream), trailers(stream)]:
+        session.receive(part)
+    assert len(session.done) == warm + 1
+    assert [(frame.kind, frame.stream, frame.number) for frame in frames_of(session)] == [(h2.RST_STREAM, stream, 0)]
+    session.receive(h2.window_update(0, 100_000) + h2.window_update(stream, 100_000))
+    assert frames_of(session) == []
+    assert (session.blocked, session.uploading) == (0, {})
+
+
+@pytest.mark.parametrize("seen", [okh, lambda sid: okh(sid) + msg(sid), lambda sid: okh(sid) + msg(sid, b"x" * 20_000)])
+def test_a_call_whose_reply_has_begun_was_processed_whatever_a_goaway_says(seen: h2.ReplyBytes) -> None:
+    session = ready()
+    begun, untouched = started(session, 2)
+    session.receive(seen(1) + goaway(0))
+    assert [call for call, _ in session.refused] == [untouched]
+    ((call, ended),) = session.replies
+    assert (call, ended.code, ended.reason) == (begun, Code.UNAVAILABLE, "cut off: GOAWAY NO_ERROR")

@@ -315,3 +315,11 @@ def test_an_abandoned_stream_keeps_its_slot_until_the_server_ends_it() -> None:
     assert not line.body(3)
     line.hear(okh(1) + trailers(1))
     assert line.body(3) == message(b"a")
+
+
+def test_calls_that_ended_leave_little_behind_in_the_agenda() -> None:
+    line = Line.to(stream(b"a", duration_ns=3_600_000 * MS))
+    for number in range(500):
+        line.hear(okh(1 + 2 * number) + trailers(1 + 2 * number))
+        line.begin()
+    assert len(line.session.agenda) < 100
