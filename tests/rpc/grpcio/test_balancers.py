@@ -21,6 +21,9 @@ from tests.fakes import until
 from tests.rpc.grpcio.backends import CERTS, PATIENCE_S, Backend, asking, backends, load_report, stream
 from tests.rpc.grpcio.runs import consistent, instance, row, run_to_its_end, running, task
 from tests.rpc.servers import answering, black_hole, refused_port
+from tests.scripted import ScriptedServer
+from tests.scripted import answering as scripted
+from tests.wire import frames as h2
 
 VERDICTS = {
     "grpc:round_robin": "balanced",
@@ -113,6 +116,17 @@ async def test_the_servers_errors_are_theirs() -> None:
         100,
     )
     assert group.backends == {str(backend.endpoint): 50 for backend in servers}
+
+
+async def test_a_refused_call_is_sent_again_by_lbctl_and_both_attempts_are_counted() -> None:
+    def refused(stream_id: int) -> bytes:
+        return h2.rst(stream_id, h2.REFUSED_STREAM)
+
+    async with ScriptedServer(scripted(refused, h2.reply), strict=False) as server:
+        wanted = task("grpc:round_robin", requests=10, concurrency=1)
+        report = await run_to_its_end(wanted, [Backend(server.endpoint)])
+    assert sum(len(peer.requests) for peer in server.connections) == 11
+    assert (report.ok, report.attempts, report.retries, report.backends[0].picks) == (10, 11, 1, 11)
 
 
 async def test_streams_are_attributed_like_any_call() -> None:
