@@ -230,7 +230,7 @@ class Server:
         self.last = min(last, self.last)
         for asked in self.asked.values():
             if asked.sid > self.last:
-                self._over(asked, REFUSED)
+                self._over(asked, Code.UNAVAILABLE if asked.head_sent else REFUSED)
         return self.speech() + h2.goaway(self.last, self.rng.choice([0, 0, 11]), b"bye")
 
     def _over(self, asked: Asked, outcome: Outcome) -> None:

@@ -130,6 +130,20 @@ async def test_goaway_after_response_headers_keeps_the_answer_coming() -> None:
         failed(await call(client), Code.FAILED_PRECONDITION, Origin.SERVER)
 
 
+async def test_a_call_whose_response_has_begun_is_not_sent_again_even_if_goaway_disowns_it() -> None:
+    async def behave(peer: Connection) -> None:
+        request, untouched = await peer.request(), await peer.request()
+        assert untouched.stream > request.stream
+        peer.send(okh(request.stream), goaway(0))
+        await peer.gone()
+
+    async with meeting(then_answer(behave)) as (server, client):
+        first, second = await calls(client, 2)
+        failed(first, Code.UNAVAILABLE, Origin.TRANSPORT, "GOAWAY")
+        succeeded(second, attempts=2)
+    assert [len(peer.requests) for peer in server.served] == [2, 1]
+
+
 async def test_a_goaway_that_raises_its_last_stream_is_clamped() -> None:
     async def behave(peer: Connection) -> None:
         first, _ = await peer.request(), await peer.request()

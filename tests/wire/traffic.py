@@ -44,11 +44,13 @@ class Traffic:
         self.history: list[str] = []
         # A table-size change ends the use of the template for good: not in every life.
         self.settings = [key for key in SETTINGS if key is not SettingCodes.HEADER_TABLE_SIZE or rng.random() < 0.3]
-        mixed = rng.random() < 0.6  # else all calls are alike, as in a load
+        # Loads of one small request, of any requests, and with streams, from where on nothing is taken the short way.
+        mixed = rng.random() < 0.7
+        streams = mixed and rng.random() < 0.5
         self.actions: dict[Callable[[], None], float] = {
             self.start: 12,
             self.ask: 3 * mixed,
-            self.ask_streaming: 3 * mixed,
+            self.ask_streaming: 3 * streams,
             self.client_to_server: 15,
             self.server_to_client: 15,
             self.deliver_everything: 6,
@@ -62,7 +64,7 @@ class Traffic:
             self.ping_the_server: 1,
             self.credit: 2,
             self.expire: 2,
-            self.talk: 4 * mixed,
+            self.talk: 4 * streams,
             self.pause: 1,
         }
 
@@ -154,7 +156,7 @@ class Traffic:
         return self.rng.choice(asked) if asked else None
 
     def answer(self) -> None:
-        asked = self.pick()
+        asked = self.pick(complete=self.rng.random() < 0.8)  # or before the request is through
         if asked is not None:
             self.answer_whole(asked, self.rng.choice([5, 5, 5, 0, 1, 1000, 50_000]))
 
