@@ -232,6 +232,7 @@ _WHY: Final[dict[str, tuple[str, ...]]] = {
         "test_connect.py::test_leaving_says_goodbye_and_ends_open_calls[grpcio]",
     ),
     "grpcio does not tell whether response headers came before a reset, so a refused call is sent again in any case": (
+        "test_goaway.py::test_a_call_whose_response_has_begun_is_not_sent_again_even_if_goaway_disowns_it[grpcio]",
         "test_resets.py::test_a_call_refused_after_its_headers_is_not_retried[grpcio]",
     ),
     "C-core maps an RST_STREAM code nobody has defined to INTERNAL": (

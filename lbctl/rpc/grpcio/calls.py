@@ -39,7 +39,7 @@ class Basket:
             self.gaps += progress.gaps
             if progress.first_ns:
                 self.early.append((flight.call, progress.first_ns))
-        if ending.refused:
+        if ending.refused and not progress.received:  # whether headers came grpcio does not tell
             self.refused.append((flight.call, reply))
         elif reply.code is Code.OK and flight.request.stream is None and not progress.keep:
             self.done.append(flight.call)

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from lbctl.model import Code
 from tests.rpc.grpcio.backends import backends, line, stream
+from tests.scripted import Connection, ScriptedServer
+from tests.wire import frames as h2
 
 MS = 1_000_000
 
@@ -86,3 +88,18 @@ async def test_many_streams_at_once_end_each_for_itself() -> None:
         replies = await calls.ask(40)
     assert {(reply.code, reply.sent, reply.received) for reply in replies} == {(Code.OK, 6, 6)}
     assert backend.calls["Chat"] == 40
+
+
+async def test_a_stream_refused_after_a_message_came_is_not_offered_for_another_attempt() -> None:
+    async def behave(peer: Connection) -> None:
+        number = (await peer.request()).stream
+        peer.send(h2.okh(number), h2.msg(number))
+        await peer.barrier()  # gRPC drops a message that a reset follows at once
+        peer.send(h2.rst(number, h2.REFUSED_STREAM))
+        await peer.gone()
+
+    async with ScriptedServer(behave, strict=False) as server, line(server.endpoint, stream("Watch")) as calls:
+        await calls.ready()
+        sent = calls.start()
+        (reply,) = await calls.finish(sent)
+    assert (sent[0].how, reply.code, reply.received) == ("replied", Code.UNAVAILABLE, 1)
