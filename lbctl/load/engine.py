@@ -200,6 +200,8 @@ class Engine:
     def _refused(self, lane: Lane, call: Batch, reply: Reply, now_ns: int) -> None:
         """The backend did not process the call: it may be sent once more."""
         lane.peer.finished += 1
+        if not call.written_ns:  # it heard of it, although not all of it may have gone
+            self._accounts.written(call, now_ns)
         if now_ns >= call.deadline_ns:
             self._fail(lane, call, LATE, now_ns)
         elif call.attempts > 1 or not self._retry:

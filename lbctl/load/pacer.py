@@ -39,10 +39,8 @@ class Constant:
         return self.at_ns + int((number - self.number) * 1e9 / self.rps)
 
     def count(self, number: int, end_ns: int) -> int:
-        last = self.number + int((end_ns - self.at_ns) * self.rps / 1e9)
-        # The guess is off by one at most, where fractions of a nanosecond were cut.
-        after = max(number, last - 1)
-        while self.due_ns(after) < end_ns:
+        after = max(number, self.number + int((end_ns - self.at_ns) * self.rps / 1e9))
+        while self.due_ns(after) < end_ns:  # where fractions were cut
             after += 1
         return after - number
 

@@ -339,3 +339,15 @@ async def test_the_addresses_of_a_run_do_not_have_to_differ() -> None:
     assert [lane.instance.endpoint for lane in rig.backends.lanes.values()] == [Endpoint("127.0.0.1", 1)] * 2
     assert [lane.row.ok for lane in rig.backends.lanes.values()] == [20, 20]
     await rig.aclose()
+
+
+async def test_a_call_refused_by_a_peer_that_reads_no_more_was_an_attempt() -> None:
+    rig = Rig(plan(concurrency=1, requests=2))
+    await rig.begin(1)
+    rig.end(1).transport.stalled = True
+    await rig.do(lambda: rig.end(1).answer(1))  # the next call is cut off
+    await rig.do(lambda: rig.end(1).answer(1, refused))
+    rig.end(1).transport.read_on()
+    await rig.finish()
+    assert (rig.tally.ok, rig.tally.wait.total, rig.engine.retries.total()) == (2, 3, 1)
+    await rig.aclose()
