@@ -132,9 +132,8 @@ class Link(asyncio.Protocol):
     def resume_writing(self) -> None:
         self._paused_ns, self._clogged_ns = self.paused_ns, 0
         self._vigil.unstall()
-        held, self._held = self._held, []
-        still_open = set(map(id, self.session.open.values()))
-        self._flusher.started.extend(call for call in held if id(call) in still_open)
+        self._flusher.started.extend(self._still_held())
+        self._held.clear()
         self.session.pause(False)
         self._hand_over()
 
@@ -200,6 +199,11 @@ class Link(asyncio.Protocol):
         if first:
             self._held += self.session.block_unsent(first)
 
+    def _still_held(self) -> list[Call]:
+        """Those cut off that have not ended meanwhile."""
+        still_open = set(map(id, self.session.open.values())) if self._held else ()
+        return [call for call in self._held if id(call) in still_open]
+
     def _hand_over(self) -> None:
         self._handing_over = False
         self._owner.received(self, self._now())
@@ -235,7 +239,7 @@ class Link(asyncio.Protocol):
     @property
     def waiting(self) -> int:
         """Calls that wait for a slot, or for the peer to read."""
-        return len(self.session.waiting) + len(self._held)
+        return len(self.session.waiting) + len(self._still_held())
 
     @property
     def write_backlog(self) -> int:

@@ -120,8 +120,8 @@ class AnyLoad(RuleBasedStateMachine):
     @rule()
     def lose_patience(self) -> None:
         for subchannel in self.rig.subchannels:
-            if subchannel._patience is not None:
-                self.do(lambda subchannel=subchannel: subchannel._step_down("took long"))  # type: ignore[misc]
+            if subchannel._seat._patience is not None:
+                self.do(lambda subchannel=subchannel: subchannel._seat._step_down("took long"))  # type: ignore[misc]
 
     @rule(chosen=st.sets(NUMBERS), weights=st.lists(st.integers(0, 3), min_size=3, max_size=3))
     def register(self, chosen: set[int], weights: list[int]) -> None:
