@@ -121,6 +121,8 @@ async def _connected(endpoint: Endpoint) -> socket.socket:
 
 async def _addresses(endpoint: Endpoint) -> list[tuple[int, object]]:
     if endpoint.is_unix:
+        if not hasattr(socket, "AF_UNIX"):
+            raise OSError("this system has no unix sockets")
         return [(socket.AF_UNIX, _unix_address(endpoint.host))]
     if "%" in endpoint.host:
         # Resolvers take the name of a zone for link-local addresses only.
@@ -140,7 +142,7 @@ async def _connect(family: int, address: object) -> socket.socket:
     sock = socket.socket(family, socket.SOCK_STREAM)
     try:
         sock.setblocking(False)
-        if family != socket.AF_UNIX:
+        if family in (socket.AF_INET, socket.AF_INET6):
             _tune(sock)
         await asyncio.get_running_loop().sock_connect(sock, address)  # type: ignore[arg-type]  # also abstract names
     except BaseException:
