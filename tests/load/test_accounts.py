@@ -152,6 +152,31 @@ def test_a_call_that_was_stamped_after_its_end_was_read_has_no_negative_service_
     assert (accounts.tally.service_time.min_us, accounts.tally.service_time.total_us) == (0, 0)
 
 
+async def test_the_first_byte_of_a_call_that_was_too_late_is_nobodys() -> None:
+    rig = Rig(plan(concurrency=1, requests=1, timeout_s=0.005))
+    await rig.begin(1)
+    (one,) = rig.end(1).waiting
+    rig.clock.advance(2 * MS)
+    rig.end(1).say(h2.okh(one))
+    rig.clock.advance(5 * MS)
+    rig.end(1).say(h2.msg(one), h2.trailers(one, 0))
+    assert dict(rig.tally.codes) == {Code.DEADLINE_EXCEEDED: 1}
+    assert rig.tally.first_byte.histogram(rig.tally.service_time).total == 0
+    assert not any(rig.tally.first_byte.histogram(rig.tally.service_time).counts)
+    await rig.aclose()
+
+
+async def test_a_call_is_stamped_once() -> None:
+    rig = Rig(plan(concurrency=1, requests=1))
+    await rig.begin(1)
+    (call,) = rig.held(rig.subchannels[0])
+    written_ns = call.written_ns
+    rig.clock.advance(MS)
+    rig.flusher.on_written([call])
+    assert (call.written_ns, rig.tally.wait.total) == (written_ns, 1)
+    await rig.aclose()
+
+
 # ---- streams ---------------------------------------------------------------------------------------------------------
 
 

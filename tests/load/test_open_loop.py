@@ -259,3 +259,34 @@ async def test_a_deadline_counts_from_the_start_of_the_call() -> None:
     await rig.do(lambda: rig.end(1).answer(200))
     assert (rig.tally.ok, rig.tally.errors) == (201, 0)
     await rig.aclose()
+
+
+async def test_what_was_due_before_the_rate_changed_was_due_at_the_old_rate() -> None:
+    rig = Rig(paced(1000))
+    await rig.begin(1)
+    rig.clock.advance(10 * MS)
+    rig.loop.scale(0.5)
+    assert rig.engine.issued == 11
+    await rig.aclose()
+
+
+async def test_a_timed_run_that_a_person_stops_has_dropped_nothing() -> None:
+    rig = Rig(paced(1000, duration_s=10.0))
+    await rig.begin(1)
+    await rig.pass_(10 * MS)
+    await rig.do(rig.loop.close)
+    assert (rig.engine.issued, rig.loop.dropped) == (11, 0)
+    await rig.aclose()
+
+
+async def test_a_wait_for_a_slot_begins_when_the_call_was_started_not_when_it_was_due() -> None:
+    rig = Rig(paced(1000, 3))
+    rig.host(1).settings = {h2.MAX_CONCURRENT_STREAMS: 1}
+    await rig.begin(1)
+    await rig.pass_(0.5)  # two calls are late, and wait for the first
+    rig.clock.advance(MS)
+    rig.end(1).answer(1)
+    rig.end(1).answer(1)
+    assert rig.tally.waits["slot"].ns == 2_000_000
+    assert rig.tally.wait.max_us == 500_000
+    await rig.aclose()

@@ -59,6 +59,17 @@ async def test_a_timed_run_ends_when_its_time_is_over_and_its_calls_are_done() -
         assert (report.end_reason, report.issued, report.ok) == ("duration", 4, 4)
 
 
+async def test_what_is_due_when_the_time_is_over_is_still_sent() -> None:
+    async with staged(task(paced(100, duration_s=0.2))) as stage:
+        await stage.drive(1)
+        stage.clock.advance(0.2)  # we did not come round in time
+        await stage.until(lambda: stage.report().issued == 20)
+        await stage.do(lambda: stage.end(1).answer(20))
+        report = await stage.over()
+        assert (report.end_reason, report.ok, report.dropped) == ("duration", 20, 0)
+        assert report.latency.max_us >= 200_000
+
+
 async def test_calls_that_outlive_the_time_by_more_than_the_grace_are_cancelled() -> None:
     async with staged(task(paced(20, duration_s=0.2), grace_s=0.05)) as stage:
         await stage.drive(1)
