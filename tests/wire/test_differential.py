@@ -1,53 +1,118 @@
-"""The same scripted servers met by lbctl and by grpc.aio: they agree, or differ as a list says, with the reason."""
+"""The same scripted servers met by lbctl and by grpc.aio: they agree, or differ as a list says, with the reason.
+
+Each behaviour meets a unary call and a call whose replies are a stream. The calls go through grpc.aio itself, not
+through lbctl's engine of that name.
+"""
 
 from __future__ import annotations
 
+from typing import NamedTuple
+
 import pytest
 
-from lbctl.model import Code
+from lbctl.model import Code, Endpoint
+from lbctl.wire.request import Request, Stream
 from tests.scripted import ScriptedServer
 from tests.wire import harness
 from tests.wire.behaviours import BEHAVIOURS
-from tests.wire.differences import DIFFERENCES, NOT_UNPACKED_IN_A_LOAD, UNSTEADY
+from tests.wire.differences import DIFFERENCES, NOT_UNPACKED_IN_A_LOAD, STREAM_DIFFERENCES, UNSTEADY, UNSTEADY_STREAM
+from tests.wire.hot_client import HotClient
 from tests.wire.saying import Scripted
 
 TIMEOUT_S = 0.8
 
 
-async def outcome(script: Scripted, door: str, patch: pytest.MonkeyPatch) -> Code:
-    """What one client makes of it."""
+class Outcome(NamedTuple):
+    """How a call ended, and how many messages it got; only streams count."""
+
+    code: Code
+    received: int = 0
+
+
+def serving(script: Scripted) -> ScriptedServer:
+    return ScriptedServer(script.behave, settings=script.settings, strict=False)
+
+
+async def unary(script: Scripted, door: str, patch: pytest.MonkeyPatch) -> Outcome:
     patch.setenv(harness.DOOR, door)
+    async with serving(script) as server, harness.dial(server.endpoint) as client:
+        return Outcome((await harness.call(client, timeout_s=TIMEOUT_S)).reply.code)
+
+
+async def streaming(script: Scripted, *, keep: bool) -> Outcome:
+    spec = Stream(client=False, server=True, messages=(b"request",), count=1)
+    request = Request(harness.PATH, b"", "echo", int(TIMEOUT_S * 1e9), stream=spec)
     async with (
-        ScriptedServer(script.behave, settings=script.settings, strict=False) as server,
-        harness.dial(server.endpoint) as client,
+        serving(script) as server,
+        HotClient(server.endpoint, authority="echo", connect_timeout_s=1.0, keep_messages=keep) as client,
     ):
-        return (await harness.call(client, timeout_s=TIMEOUT_S)).reply.code
+        reply = (await client.call(request)).reply
+    return Outcome(reply.code, reply.received)
 
 
-def test_there_are_enough_behaviours_and_the_list_names_no_other() -> None:
+async def by_grpcio(script: Scripted, *, stream: bool) -> Outcome:
+    async with serving(script) as server:
+        return await _grpcio_call(server.endpoint, stream=stream)
+
+
+async def _grpcio_call(endpoint: Endpoint, *, stream: bool) -> Outcome:
+    import grpc.aio
+
+    received = 0
+    options = [("grpc.default_authority", "echo"), ("grpc.use_local_subchannel_pool", 1)]
+    async with grpc.aio.insecure_channel(str(endpoint), options=options) as channel:
+        try:
+            if stream:
+                async for _ in channel.unary_stream(harness.PATH, None, None)(b"request", timeout=TIMEOUT_S):
+                    received += 1
+            else:
+                await channel.unary_unary(harness.PATH, None, None)(b"request", timeout=TIMEOUT_S)
+        except grpc.aio.AioRpcError as error:
+            return Outcome(Code(error.code().value[0]), received)
+    return Outcome(Code.OK, received)
+
+
+def test_there_are_enough_behaviours_and_the_lists_name_no_other() -> None:
     assert len(BEHAVIOURS) >= 150
     assert set(DIFFERENCES) <= set(BEHAVIOURS)
+    assert set(STREAM_DIFFERENCES) <= set(BEHAVIOURS)
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("name", BEHAVIOURS)
 async def test_a_single_call_and_a_load_agree(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    by_caller = await outcome(BEHAVIOURS[name], "caller", monkeypatch)
-    by_load = await outcome(BEHAVIOURS[name], "hot", monkeypatch)
-    if name in NOT_UNPACKED_IN_A_LOAD:
-        assert (by_caller, by_load) == (Code.INTERNAL, Code.OK)
-    else:
-        assert by_caller == by_load
+    script = BEHAVIOURS[name]
+    of_unary = await unary(script, "caller", monkeypatch), await unary(script, "hot", monkeypatch)
+    of_stream = await streaming(script, keep=True), await streaming(script, keep=False)
+    for by_call, by_load in (of_unary, of_stream):
+        if name in NOT_UNPACKED_IN_A_LOAD:
+            assert (by_call.code, by_load.code) == (Code.INTERNAL, Code.OK)
+        else:
+            assert by_call == by_load
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("name", BEHAVIOURS)
-async def test_lbctl_and_grpcio_agree_or_differ_as_listed(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    ours = await outcome(BEHAVIOURS[name], "caller", monkeypatch)
-    theirs = await outcome(BEHAVIOURS[name], "grpcio", monkeypatch)
-    if name.startswith(UNSTEADY):
-        assert ours == Code.OK
+async def test_unary_calls_agree_with_grpcio_or_differ_as_listed(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    ours = await unary(BEHAVIOURS[name], "caller", monkeypatch)
+    theirs = await by_grpcio(BEHAVIOURS[name], stream=False)
+    if UNSTEADY.fullmatch(name):
+        assert ours.code == Code.OK
     elif name in DIFFERENCES:
-        assert (ours, theirs) == DIFFERENCES[name][:2]
+        assert (ours.code, theirs.code) == DIFFERENCES[name][:2]
     else:
-        assert ours == theirs
+        assert ours.code == theirs.code
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", BEHAVIOURS)
+async def test_streams_agree_with_grpcio_or_differ_as_listed(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    ours = await streaming(BEHAVIOURS[name], keep=True)
+    theirs = await by_grpcio(BEHAVIOURS[name], stream=True)
+    if UNSTEADY_STREAM.fullmatch(name):
+        assert ours.code == (await unary(BEHAVIOURS[name], "caller", monkeypatch)).code
+    elif name in STREAM_DIFFERENCES:
+        assert (ours.code, theirs.code) == STREAM_DIFFERENCES[name][:2]
+    else:
+        assert ours.code == theirs.code
+        assert ours.received == theirs.received or ours.code != Code.OK
