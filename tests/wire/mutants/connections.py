@@ -8,6 +8,7 @@ from lbctl.model import Reply
 from lbctl.rpc import connector
 from lbctl.rpc.backoff import Backoff
 from lbctl.rpc.link import Link
+from lbctl.wire import handlers
 from lbctl.wire import state as states
 from lbctl.wire.frames import ErrorCode
 from lbctl.wire.request import Request
@@ -156,6 +157,11 @@ CONNECTIONS: dict[str, Mutant] = {
         (24,),
         replacing(h2.GOAWAY, every_goaway_covers_everything),
         test_goaway.test_goaway_divides_open_calls_by_its_last_stream,
+    ),
+    "retries_what_has_begun": Mutant(
+        (),
+        setting(handlers, "_has_begun", lambda state, stream: False),
+        test_goaway.test_a_call_whose_response_has_begun_is_not_sent_again_even_if_goaway_disowns_it,
     ),
     "no_goaway_covers_anything": Mutant(
         (26,),

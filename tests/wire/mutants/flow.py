@@ -9,7 +9,7 @@ from lbctl.wire.state import State
 from lbctl.wire.windows import SendWindows
 from tests.wire import frames as h2
 from tests.wire import test_flow_control, test_settings
-from tests.wire.mutants.base import Handler, Mutant, Patch, afterwards, replacing
+from tests.wire.mutants.base import Handler, Mutant, Patch, afterwards, replacing, setting
 
 PLENTY = 1000
 
@@ -92,6 +92,11 @@ FLOW: dict[str, Mutant] = {
     ),
     "no_connection_window": Mutant(
         (34,), no_connection_window, test_flow_control.test_small_messages_respect_the_connection_window_too
+    ),
+    "goes_on_sending_after_the_status": Mutant(
+        (),
+        setting(SendWindows, "drop", lambda self, stream: False),
+        lambda: test_flow_control.test_a_status_before_the_body_is_through_stands_and_stops_the_body(True),
     ),
     "forgets_late_data": Mutant(
         (),
