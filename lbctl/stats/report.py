@@ -65,7 +65,7 @@ class BackendRow:
     address: str
     weight: int
     state: str  # connecting | ready | transient_failure | draining | drained | left
-    reason: str  # why it is not ready, "" when it is
+    reason: str  # why it is not ready, or what looks wrong with it
     picks: int
     expected: float
     ok: int
