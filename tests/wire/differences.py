@@ -170,3 +170,9 @@ UNSTEADY_STREAM: Final = re.compile(rf"{UNSTEADY.pattern}|http_\d+_html")
 
 # A load counts messages and does not unpack them, so only a single call sees that one is corrupt.
 NOT_UNPACKED_IN_A_LOAD: Final = frozenset({"encoding_gzip_corrupt", "encoding_gzip_cut"})
+
+# These wait for the deadline, lbctl or C-core or both.
+WAITING: Final = frozenset(
+    {"silent", "settings_streams_0_first", "settings_window_0_first"}
+    | {name for name, difference in DIFFERENCES.items() if difference.theirs is TOO_LATE}
+)
