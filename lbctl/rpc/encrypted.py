@@ -35,6 +35,7 @@ class Cipher:
     """One connection's TLS as bytes in and out: no sockets."""
 
     def __init__(self, secure: Secure) -> None:
+        self.ended = False  # the peer said goodbye
         self._in, self._out = ssl.MemoryBIO(), ssl.MemoryBIO()
         self.tls = secure.context.wrap_bio(self._in, self._out, server_hostname=secure.server_name)
 
@@ -65,13 +66,16 @@ class Cipher:
             self._in.write_eof()
 
     def plain(self) -> bytes:
-        """All that has been taken in, decrypted; raises ssl.SSLError, SSLZeroReturnError at the peer's goodbye."""
+        """All that has been taken in, decrypted; raises ssl.SSLError."""
         pieces: list[bytes] = []
         try:
             while piece := self.tls.read(_READ):
                 pieces.append(piece)
+            self.ended = True
         except ssl.SSLWantReadError:
             pass
+        except ssl.SSLZeroReturnError:
+            self.ended = True
         except ssl.SSLError:
             if not pieces:
                 raise  # else at the next read: what came before it counts
@@ -129,14 +133,14 @@ class Encrypted(asyncio.Transport, asyncio.Protocol):
         while more and not self._closing:
             try:
                 plain = self._cipher.plain()
-            except ssl.SSLZeroReturnError:
-                return self.close()
             except ssl.SSLError as error:
                 self._error = error
                 return self.abort()
             more = bool(plain)
             if plain:
                 self._beyond.data_received(plain)
+        if self._cipher.ended:
+            return self.close()
         reply = b"" if self._closing else self._cipher.sealed()
         if reply:
             self._raw.write(reply)
