@@ -5,6 +5,7 @@ from __future__ import annotations
 import ssl
 from collections.abc import Mapping
 from dataclasses import dataclass
+from ipaddress import ip_address
 from pathlib import Path
 from typing import Final
 
@@ -171,7 +172,15 @@ def names_in(certificate: Mapping[str, object]) -> str:
     """The names a certificate is good for, as ``SSLSocket.getpeercert`` tells them."""
     names = certificate.get("subjectAltName") or ()
     assert isinstance(names, tuple)
-    return ", ".join(name for _, name in names) or "no name"
+    return ", ".join(_short_address(name) if kind == "IP Address" else name for kind, name in names) or "no name"
+
+
+def _short_address(text: str) -> str:
+    """OpenSSL writes IPv6 addresses out in full."""
+    try:
+        return str(ip_address(text.strip()))
+    except ValueError:
+        return text
 
 
 def describe(error: ssl.SSLError, server_name: str) -> str:

@@ -136,6 +136,11 @@ REFUSED: dict[str, tuple[Callable[[], AbstractContextManager[Endpoint]], TlsOpti
         TlsOptions(ca=CA, server_name="echo"),
         f"the certificate is not for echo but for {NAMES}",
     ),
+    "another_of_several": (
+        lambda: serving(context()),
+        TlsOptions(ca=CA, server_name="nope"),
+        "the certificate is not for nope but for localhost, echo, 127.0.0.1, ::1",
+    ),
     "no_alpn": (lambda: serving(context(alpn=())), TRUSTING, "ALPN gave nothing"),
     "old_version": (
         lambda: serving(context(newest=V11)),
