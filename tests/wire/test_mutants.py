@@ -11,7 +11,7 @@ from tests.wire.mutants import MUTANTS
 from tests.wire.mutants.base import Mutant
 
 WAIT_S = 0.5  # above the deadline of the tests that wait for one
-TEST_S = 1.0
+TEST_S = 1.5
 
 # Each mutant meets one way into the engine in every run, in turn, and the other one in the slow suite.
 EVERY = [
