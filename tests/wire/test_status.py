@@ -1,4 +1,4 @@
-"""Which status a call ends with: wire.md's named tests on grpc-status, HTTP status, content type and grpc-message."""
+"""Which status a call ends with: named behaviours of grpc-status, HTTP status, content type and grpc-message."""
 
 from __future__ import annotations
 
