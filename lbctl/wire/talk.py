@@ -20,6 +20,7 @@ class Talk:
         "_bodies",
         "_due_ns",
         "_end_ns",
+        "_owed",
         "_start_ns",
         "leaving",
         "received",
@@ -37,6 +38,7 @@ class Talk:
         self.received_ns = 0  # when the last message came
         self.leaving = False  # the call is being ended from our side
         self._bodies = bodies
+        self._owed = 1  # messages whose time has come
         self._start_ns = self._due_ns = self._end_ns = 0
 
     @property
@@ -49,9 +51,10 @@ class Talk:
         return bool(self._bodies) and (self.taken < self.spec.count or not self.spec.count)
 
     def take(self) -> tuple[bytes, bool] | None:
-        """The next message and whether it is the last; None when there is none."""
-        if self.leaving or not self._more:
+        """The next message and whether it is the last; None when there is none, or not yet."""
+        if self.leaving or not self._more or not (self._owed or not self.spec.interval_ns):
             return None
+        self._owed = max(0, self._owed - 1)
         body = self._bodies[self.taken % len(self._bodies)]
         self.taken += 1
         return body, self.taken == self.spec.count
@@ -80,12 +83,15 @@ class Talk:
         """Whether its duration has passed."""
         return 0 < self._end_ns <= now_ns
 
-    def due(self, now_ns: int) -> list[tuple[bytes, bool]]:
-        """The messages whose time has come; planned times are kept, so none is left out after a stall."""
-        pieces = []
-        while 0 < self._due_ns <= now_ns and (piece := self.take()) is not None:
-            pieces.append(piece)
-            self._due_ns += self.spec.interval_ns
-        if not self._more:
-            self._due_ns = 0
-        return pieces
+    def come_due(self, now_ns: int) -> bool:
+        """Owe the messages whose time has come; planned times are kept, so none is left out after a stall.
+
+        They are only counted: however long a peer takes nothing, its messages cost nothing.
+        """
+        if not 0 < self._due_ns <= now_ns:
+            return False
+        times = (now_ns - self._due_ns) // self.spec.interval_ns + 1
+        left = self.spec.count - self.taken - self._owed if self.spec.count else times
+        self._owed += min(times, left)
+        self._due_ns = self._due_ns + times * self.spec.interval_ns if left > times or not self.spec.count else 0
+        return True

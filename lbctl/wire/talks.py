@@ -21,7 +21,7 @@ def begin(state: State, stream: int, request: Request) -> None:
     spec = request.stream
     assert spec is not None
     talk = state.talks[stream] = Talk(spec, state.bodies_of(request))
-    state.send.begin(stream, talk.opening(), None if spec.interval_ns else talk.take)
+    state.send.begin(stream, talk.opening(), talk.take)
     if talk.is_timed:
         if len(state.agenda) > _STALE + 2 * len(state.talks):
             state.agenda[:] = [entry for entry in state.agenda if entry[1] in state.talks]
@@ -39,8 +39,8 @@ def speak(state: State, now_ns: int) -> None:
             continue
         if not talk.began:
             talk.begin(now_ns)
-        for piece in talk.due(now_ns):
-            state.send.more(stream, piece)
+        if talk.come_due(now_ns):
+            state.send.wake(stream)
         if talk.is_over(now_ns):
             _leave(state, stream, talk)
         elif talk.next_ns:
@@ -70,6 +70,6 @@ def _leave(state: State, stream: int, talk: Talk) -> None:
     """
     first, talk.leaving = not talk.leaving, True
     if first and talk.spec.client and state.send.is_open(stream):
-        state.send.more(stream, (b"", True))
+        state.send.end(stream)
     elif first or talk.received > max(talk.sent, talk.spec.limit):
         state.reset(stream, ErrorCode.CANCEL, _LEFT)

@@ -22,6 +22,11 @@ Piece = tuple[bytes, bool]  # of a request, and whether it is the last one
 Source = Callable[[], Piece | None]  # the next piece, None when there is no more for now
 
 
+def _nothing_more() -> Piece:
+    """The source of a request that only has to end."""
+    return b"", True
+
+
 class WindowOverflow(Exception):
     """The peer's credit would take a window past 2^31 - 1."""
 
@@ -29,13 +34,12 @@ class WindowOverflow(Exception):
 class Upload:
     """What one stream still has to send, and its window. A body without an end waits for more of it."""
 
-    __slots__ = ("body", "ends", "offset", "pieces", "queued", "source", "stream", "window")
+    __slots__ = ("body", "ends", "offset", "queued", "source", "stream", "window")
 
     def __init__(self, stream: int, window: int, source: Source | None) -> None:
         self.stream = stream
         self.window = window
-        self.pieces: deque[Piece] = deque()  # what comes after ``body``
-        self.source = source  # and what comes after those
+        self.source = source  # of what comes after ``body``
         self.body = b""
         self.offset = 0
         self.ends = False  # with the last octet of ``body``
@@ -54,7 +58,7 @@ class Upload:
         """Take the next piece, if this one is sent and another is there."""
         if self.has_work:
             return
-        piece = self.pieces.popleft() if self.pieces else self.source() if self.source is not None else None
+        piece = self.source() if self.source is not None else None
         if piece is not None:
             self.body, self.ends = piece
             self.offset = 0
@@ -90,15 +94,18 @@ class SendWindows:
         upload.body, upload.ends = piece
         self._queue(upload)
 
-    def more(self, stream: int, piece: Piece) -> None:
-        """Queue the next piece of a request; the last one puts an end to its source."""
+    def wake(self, stream: int) -> None:
+        """Ask a request's source again, if nothing of it waits."""
         upload = self.uploads.get(stream)
-        if upload is None:
-            return
-        upload.pieces.append(piece)
-        if piece[1]:
-            upload.source = None
-        self._queue(upload)
+        if upload is not None:
+            self._queue(upload)
+
+    def end(self, stream: int) -> None:
+        """End a request after the piece that is on its way, whatever its source may have."""
+        upload = self.uploads.get(stream)
+        if upload is not None and not upload.ends:
+            upload.source = _nothing_more
+            self._queue(upload)
 
     def is_open(self, stream: int) -> bool:
         """Whether the request of the stream has not ended."""

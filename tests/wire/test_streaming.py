@@ -323,3 +323,14 @@ def test_calls_that_ended_leave_little_behind_in_the_agenda() -> None:
         line.hear(okh(1 + 2 * number) + trailers(1 + 2 * number))
         line.begin()
     assert len(line.session.agenda) < 100
+
+
+def test_a_peer_that_takes_nothing_costs_nothing_however_much_is_due() -> None:
+    line = Line.to(stream(b"12345", count=0, interval_ns=MS, duration_ns=10**15), settings={h2.INITIAL_WINDOW_SIZE: 5})
+    line.now_ns += 10**13
+    before = sum(map(len, line.said))
+    line.session.talk(line.now_ns)  # ten million messages are due
+    line.collect()
+    assert sum(map(len, line.said)) == before
+    line.hear(h2.window_update(1, 35))
+    assert line.body() == message(b"12345") * 4
