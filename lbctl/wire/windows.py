@@ -34,7 +34,7 @@ class WindowOverflow(Exception):
 class Upload:
     """What one stream still has to send, and its window. A body without an end waits for more of it."""
 
-    __slots__ = ("body", "ends", "offset", "queued", "source", "stream", "window")
+    __slots__ = ("body", "ends", "offset", "queued", "source", "stalled", "stream", "window")
 
     def __init__(self, stream: int, window: int, source: Source | None) -> None:
         self.stream = stream
@@ -44,6 +44,7 @@ class Upload:
         self.offset = 0
         self.ends = False  # with the last octet of ``body``
         self.queued = False  # among those that have something to send
+        self.stalled = False  # it has something, and its window is used up
 
     @property
     def is_sent(self) -> bool:
@@ -76,17 +77,19 @@ class SendWindows:
         self._spent = 0  # octets since ``frames`` last began
         self._on_sent = on_sent
         self.uploads: dict[int, Upload] = {}  # every stream whose request is not over; not to be written
-        self._ready: deque[Upload] = deque()  # those with something to send now
+        # Those with something to send that their own windows allow, mere ends first.
+        self._ready: deque[Upload] = deque()
+        self._stalled = 0  # those with something to send that their own windows do not allow
         self._hungry: list[Upload] = []  # those whose source was not asked for more, since enough was sent in one go
 
     @property
     def busy(self) -> bool:
-        """Whether a body is waiting for credit: later bodies must not overtake it on the connection's window."""
+        """Whether a body waits for the connection's window: later ones must not overtake it there."""
         return bool(self._ready or self._hungry)
 
     def __len__(self) -> int:
         """How many bodies wait."""
-        return len(self._ready)
+        return len(self._ready) + self._stalled
 
     def begin(self, stream: int, piece: Piece, source: Source | None = None) -> None:
         """Queue the first piece of a request, and where the rest comes from; ``frames`` sends what fits."""
@@ -113,15 +116,29 @@ class SendWindows:
 
     def _queue(self, upload: Upload) -> None:
         upload.refill()
-        if upload.has_work and not upload.queued:
-            upload.queued = True
+        if upload.queued or upload.stalled or not upload.has_work:
+            return
+        upload.queued = True
+        if upload.is_sent:
+            self._ready.appendleft(upload)
+        else:
             self._ready.append(upload)
+
+    def _credited(self, upload: Upload, increment: int) -> None:
+        if upload.window + increment > MAX_WINDOW:
+            raise WindowOverflow
+        upload.window += increment
+        if upload.stalled and upload.window > 0:
+            upload.stalled = False
+            self._stalled -= 1
+            self._queue(upload)
 
     def drop(self, stream: int) -> bool:
         """Forget a request; True if some of it was still unsent."""
         upload = self.uploads.pop(stream, None)
         if upload is None:
             return False
+        self._stalled -= upload.stalled
         if upload.queued:
             self._ready.remove(upload)
         if upload in self._hungry:
@@ -132,9 +149,7 @@ class SendWindows:
         """The peer's INITIAL_WINDOW_SIZE changed; raises WindowOverflow."""
         difference, self.initial = initial - self.initial, initial
         for upload in self.uploads.values():
-            if upload.window + difference > MAX_WINDOW:
-                raise WindowOverflow
-            upload.window += difference
+            self._credited(upload, difference)
 
     def credit(self, stream: int, increment: int) -> None:
         """WINDOW_UPDATE; streams whose request is over need no credit any more. Raises WindowOverflow."""
@@ -145,9 +160,7 @@ class SendWindows:
             return
         upload = self.uploads.get(stream)
         if upload is not None:
-            if upload.window + increment > MAX_WINDOW:
-                raise WindowOverflow
-            upload.window += increment
+            self._credited(upload, increment)
 
     def frames(self, limit: int) -> Iterator[Octets]:
         """DATA frames of at most ``limit`` octets that fit now, streams in turn; the last one of a body ends it.
@@ -157,16 +170,16 @@ class SendWindows:
         hungry, self._hungry = self._hungry, []
         for upload in hungry:
             self._queue(upload)
-        stuck = self._spent = 0
-        while self._ready and stuck < len(self._ready):
+        self._spent = 0
+        while self._ready and (self.connection > 0 or self._ready[0].is_sent):
             upload = self._ready.popleft()
-            size = min(limit, self.connection, upload.window, len(upload.body) - upload.offset)
-            if size <= 0 and not upload.is_sent:
-                self._ready.append(upload)
-                stuck += 1
-                continue
-            stuck = 0
-            yield from self._piece(upload, max(size, 0))
+            upload.queued = False
+            if upload.window > 0 or upload.is_sent:
+                size = min(limit, self.connection, upload.window, len(upload.body) - upload.offset)
+                yield from self._piece(upload, max(0, size))
+            else:
+                upload.stalled = True
+                self._stalled += 1
 
     @property
     def cut_short(self) -> bool:
@@ -180,13 +193,11 @@ class SendWindows:
         upload.window -= size
         self.connection -= size
         self._spent += size + HEADER_SIZE
-        upload.queued = False
         flags = 0
-        if not upload.is_sent:
-            upload.queued = True
-            self._ready.append(upload)
-        else:
+        if upload.is_sent:
             flags = self._piece_sent(upload)
+        else:
+            self._queue(upload)
         return HEAD.pack((size << 8) | DATA, flags, upload.stream), payload
 
     def _piece_sent(self, upload: Upload) -> int:
