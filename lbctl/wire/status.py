@@ -68,9 +68,20 @@ def of_response(head: Head, trailers: Head | None, flaw: Reply | None, excerpt: 
     assert trailers is not None
     if code != Code.OK or raw is not None:
         return Reply(code, Origin.SERVER, trailers.grpc_message, raw_code=raw)
-    if not head.is_grpc:
-        return Reply(Code.UNKNOWN, Origin.HTTP, f"content-type {head.content_type!r} is not gRPC{excerpt}")
-    return flaw or OK_REPLY
+    return flaw or OK_REPLY if head.is_grpc else _foreign(head, excerpt)
+
+
+def of_partial(head: Head | None, flaw: Reply | None, excerpt: str) -> Reply:
+    """The status of a response that we ended ourselves, having had enough of it: OK unless it was none."""
+    if head is None:
+        return OK_REPLY
+    if head.http_status != 200:
+        return _unstated(head, None, excerpt)
+    return flaw or OK_REPLY if head.is_grpc else _foreign(head, excerpt)
+
+
+def _foreign(head: Head, excerpt: str) -> Reply:
+    return Reply(Code.UNKNOWN, Origin.HTTP, f"content-type {head.content_type!r} is not gRPC{excerpt}")
 
 
 def _unstated(head: Head, trailers: Head | None, excerpt: str) -> Reply:

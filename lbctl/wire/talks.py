@@ -5,15 +5,14 @@ from __future__ import annotations
 from heapq import heapify, heappop, heappush
 from typing import Final
 
-from lbctl.model import Code, Reply
 from lbctl.wire.frames import ErrorCode
 from lbctl.wire.request import Request
 from lbctl.wire.response import Response
 from lbctl.wire.state import State
+from lbctl.wire.status import of_partial
 from lbctl.wire.talk import Talk
 
 _STALE: Final = 64  # entries of calls that have ended already
-_LEFT: Final = Reply(Code.OK)  # enough was received: the end we chose is a good one
 
 
 def begin(state: State, stream: int, request: Request) -> None:
@@ -72,4 +71,5 @@ def _leave(state: State, stream: int, talk: Talk) -> None:
     if first and talk.spec.client and state.send.is_open(stream):
         state.send.end(stream)
     elif first or talk.received > max(talk.sent, talk.spec.limit):
-        state.reset(stream, ErrorCode.CANCEL, _LEFT)
+        response = state.response_of(stream)
+        state.reset(stream, ErrorCode.CANCEL, of_partial(response.head, response.flaw, response.excerpt()))

@@ -13,7 +13,7 @@ from lbctl.wire.request import Request, Stream
 from lbctl.wire.session import Session
 from tests.wire import frames as h2
 from tests.wire.checker import Ledger
-from tests.wire.frames import Frame, headers, message, msg, okh, rst, trailers
+from tests.wire.frames import Frame, data, headers, message, msg, okh, rst, trailers
 from tests.wire.pure import PureCall
 
 MS = 1_000_000
@@ -334,3 +334,32 @@ def test_a_peer_that_takes_nothing_costs_nothing_however_much_is_due() -> None:
     assert sum(map(len, line.said)) == before
     line.hear(h2.window_update(1, 35))
     assert line.body() == message(b"12345") * 4
+
+
+@pytest.mark.parametrize(
+    ("said", "code", "origin", "reason"),
+    [
+        (
+            headers(1, (":status", "503"), ("content-type", "text/html")),
+            Code.UNAVAILABLE,
+            Origin.HTTP,
+            "HTTP status 503",
+        ),
+        (headers(1, (":status", "200"), ("content-type", "text/html")), Code.UNKNOWN, Origin.HTTP, "'text/html'"),
+        (okh(1) + data(1, message(b"a", flag=2)), Code.INTERNAL, Origin.CLIENT, "message flag 2"),
+        (okh(1) + data(1, message(b"a", flag=1)), Code.INTERNAL, Origin.CLIENT, "without grpc-encoding"),
+        (okh(1) + msg(1, b"a"), Code.OK, Origin.SERVER, ""),
+        (b"", Code.OK, Origin.SERVER, ""),
+    ],
+)
+def test_an_end_of_our_own_is_a_good_one_only_where_the_reply_was_one(
+    said: bytes, code: Code, origin: Origin, reason: str
+) -> None:
+    line = Line.to(Stream(False, True, (b"q",), duration_ns=50 * MS), keep=False)
+    line.hear(said)
+    line.now_ns += 50 * MS
+    line.tick()
+    ((_, reply),) = line.session.replies
+    assert (reply.code, reply.origin) == (code, origin)
+    assert reason in reply.reason
+    assert [frame.kind for frame in line.said[-1:]] == [h2.RST_STREAM]
