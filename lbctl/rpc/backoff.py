@@ -20,7 +20,8 @@ class Backoff:
 
     def next(self) -> float:
         delay = min(_MAX, _BASE * _FACTOR**self._failures)
-        self._failures += 1
+        if delay < _MAX:  # the power of a few days' failures is no float any more
+            self._failures += 1
         return delay * self._rng.uniform(1 - _JITTER, 1 + _JITTER)
 
     def reset(self) -> None:

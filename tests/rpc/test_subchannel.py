@@ -85,6 +85,12 @@ def test_delays_grow_to_two_minutes_with_a_fifth_of_jitter_from_the_given_random
     assert 0.8 <= backoff.next() <= 1.2
 
 
+def test_a_backend_that_is_down_for_days_is_tried_every_two_minutes() -> None:
+    backoff = Backoff(Random(3))
+    delays = [backoff.next() for _ in range(2000)]
+    assert all(96 <= delay <= 144 for delay in delays[-1000:])
+
+
 async def test_every_failed_attempt_waits_longer_and_a_connection_of_use_starts_anew() -> None:
     bench = Bench()
     bench.host.mode = "refuse"
