@@ -110,13 +110,14 @@ class _Plain(asyncio.Protocol):
 
 async def _connected(endpoint: Endpoint) -> socket.socket:
     """A connected socket; every address of a name is tried, in the resolver's order."""
-    failures: list[OSError] = []
+    failures: list[str] = []  # not the errors: they refer to this call, and the collector does not run during a load
     for family, address in await _addresses(endpoint):
         try:
             return await _connect(family, address)
         except OSError as error:
-            failures.append(error)
-    raise _joined(failures)
+            failures.append(_words(error))
+    # The failures of all addresses of one name; mostly they are the same.
+    raise OSError("; ".join(dict.fromkeys(failures)) or "the name has no address")
 
 
 async def _addresses(endpoint: Endpoint) -> list[tuple[int, object]]:
@@ -156,12 +157,6 @@ def _tune(sock: socket.socket) -> None:
     sock.setsockopt(socket.SOL_SOCKET, socket.SO_KEEPALIVE, 1)
     if hasattr(socket, "TCP_USER_TIMEOUT"):
         sock.setsockopt(socket.IPPROTO_TCP, socket.TCP_USER_TIMEOUT, _USER_TIMEOUT_MS)
-
-
-def _joined(failures: list[OSError]) -> OSError:
-    """The failures of all addresses of one name; mostly they are the same."""
-    told = list(dict.fromkeys(_words(error) for error in failures))
-    return OSError("; ".join(told) or "the name has no address")
 
 
 def _words(error: Exception) -> str:
