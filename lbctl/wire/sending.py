@@ -116,6 +116,7 @@ class Sending(State):
         return self._bodies if request is self.request else super().bodies_of(request)
 
     def expire(self, now_ns: int) -> None:
+        self.now_ns = now_ns
         super().expire(now_ns)
         self.pump()
 
@@ -130,6 +131,7 @@ class Sending(State):
             return
         while self.waiting and not self.paused and not self.draining and len(self.open) < self.limit:
             call, request = self.waiting.popleft()
+            call.timeout_ns = call.timeout_ns or self._remainder(call, request)
             template = self._template_for(call, request)
             if template is not None and template.is_whole and self._may_send(template.size):
                 self._write(call, template)
@@ -143,6 +145,11 @@ class Sending(State):
         template = self._template = self._renewed()
         whole = template is not None and template.is_whole
         self.hot = whole and not (self.waiting or self.send.busy or self.paused or self.draining)
+
+    def _remainder(self, call: Call, request: Request) -> int:
+        """What a call that has waited should state as its deadline; 0 where the request's own is near enough."""
+        left_ns = call.deadline_ns - self.now_ns
+        return max(1, left_ns) if left_ns < request.timeout_ns - request.timeout_ns // 100 else 0
 
     def unsettle(self) -> None:
         """What the template was made for has changed; until ``pump`` has looked nothing is started from it."""

@@ -14,7 +14,7 @@ from lbctl.wire.session import Session
 from lbctl.wire.state import Wait
 from tests.wire import frames as h2
 from tests.wire.frames import data, goaway, headers, msg, okh, reply, rst, trailers
-from tests.wire.pure import REQUEST, PureCall
+from tests.wire.pure import REQUEST, Conversation, PureCall
 
 MIB = 1 << 20
 MS = 1_000_000
@@ -73,6 +73,21 @@ def test_a_call_that_waits_for_the_connection_or_a_paused_transport_says_so() ->
     assert held.waited_for is Wait.PEER
     session.pause(False)
     assert session.started == [early, held]
+
+
+@pytest.mark.parametrize(
+    ("waited_ms", "stated"),
+    [(0, b"1000m"), (9, b"1000m"), (11, b"989m"), (900, b"100m"), (999, b"1m"), (1500, b"1m")],
+)
+def test_a_call_that_waited_states_what_is_left_of_its_deadline(waited_ms: int, stated: bytes) -> None:
+    line = Conversation(Session(REQUEST))
+    line._unread = line.session.outgoing().removeprefix(h2.PREFACE)
+    line.session.receive(h2.settings({h2.MAX_CONCURRENT_STREAMS: 1}), 5 * MS)
+    for number in range(2):
+        line.session.start(PureCall(number, 1005 * MS))
+    line.session.receive(reply(1), (5 + waited_ms) * MS)
+    line.collect()
+    assert [dict(head)[b"grpc-timeout"] for head in line.heads] == [b"1000m", stated]
 
 
 def test_a_call_counts_as_written_once_its_whole_request_has_gone() -> None:
