@@ -17,6 +17,8 @@ from lbctl.wire.header_table import BadIndex, Field
 
 SOFT_LIMIT: Final = 64 << 10  # decoded octets of one block; the call fails, the connection lives
 _CACHE_SIZE: Final = 256
+_LONGEST_CACHED: Final = 4096  # octets
+_UNREAD: Final = parse([])
 
 
 class HeaderReader:
@@ -50,12 +52,13 @@ class HeaderReader:
             telling = tuple(self._blocks.read(block))
         except BadIndex as error:
             raise CompressionError(str(error)) from error
-        head = self._head(telling)
-        size = self._blocks.size
-        if size > SOFT_LIMIT:
-            return replace(head, flaw=f"response headers of {size} bytes exceed {SOFT_LIMIT}")
+        head = self._too_large() if self._blocks.size > SOFT_LIMIT else self._head(telling)
         self._remember(block, head, changed=table.changes != before)
         return head
+
+    def _too_large(self) -> Head:
+        """Not looked into: a few octets of indices can be a mebibyte of binary metadata."""
+        return replace(_UNREAD, flaw=f"response headers of {self._blocks.size} bytes exceed {SOFT_LIMIT}")
 
     def _head(self, telling: tuple[Field, ...]) -> Head:
         head = self._heads.get(telling)
@@ -71,4 +74,5 @@ class HeaderReader:
             return
         if len(self.cache) >= _CACHE_SIZE:
             self.cache.clear()
-        self.cache[bytes(block)] = head
+        if len(block) <= _LONGEST_CACHED:
+            self.cache[bytes(block)] = head

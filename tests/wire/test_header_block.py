@@ -136,9 +136,18 @@ def test_headers_above_the_soft_limit_are_a_flaw_and_the_context_lives() -> None
     status = encoder.encode([(b":status", b"200")])
     large = reader.read(status + b"\xbe" * 17)
     assert large.flaw == f"response headers of {17 * 3933 + 42} bytes exceed {SOFT_LIMIT}"
-    assert large.http_status == 200
+    assert large.http_status is None  # nobody looks into it
     assert reader.read(status + b"\xbe").flaw == ""
     assert reader.read(status + b"\xbe" * 17).flaw == large.flaw
+
+
+def test_headers_above_the_soft_limit_may_change_what_later_blocks_mean() -> None:
+    reader, encoder = HeaderReader(), Encoder()
+    reader.read(encoder.encode([(b"x", b"y" * 3000), (b"grpc-status", b"0")]))
+    trailers = b"\xbe"
+    assert [reader.read(trailers).grpc_status for _ in range(2)] == [(b"0",)] * 2
+    assert reader.read(b"\xbf" * 22 + encoder.encode([(b"grpc-status", b"5")])).flaw
+    assert reader.read(trailers).grpc_status == (b"5",)
 
 
 def test_only_fields_that_tell_something_are_looked_at() -> None:
