@@ -10,6 +10,7 @@ from lbctl.balance.peer import Peer
 from lbctl.balance.policies.delegated import Delegated
 from lbctl.load.resets import Resets
 from lbctl.model import Code, Instance, Origin, Reply
+from lbctl.rpc.links import add_up
 from lbctl.rpc.transport import Baskets, Connectivity, Transport
 from lbctl.stats.tally import BackendTally
 
@@ -64,7 +65,7 @@ class Lane:
     def _remember(self, transports: list[Transport]) -> None:
         for transport in transports:
             if transport.is_over:
-                self._past.update(transport.total_counters())
+                add_up(self._past, transport.total_counters())
             else:
                 self._earlier.append(transport)
 

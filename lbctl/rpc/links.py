@@ -4,11 +4,22 @@ from __future__ import annotations
 
 import asyncio
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
+from typing import Final
 
 from lbctl.rpc.link import Link
 from lbctl.rpc.transport import Gauges
 from lbctl.wire.frames import ErrorCode, goaway
+
+_NAMES: Final = 200
+
+
+def add_up(total: Counter[str], part: Mapping[str, int]) -> None:
+    """Add counters that are kept for long. Details may be the peer's words, so only so many are told apart."""
+    for name, count in part.items():
+        kind, divider, _ = name.partition(": ")
+        known = name in total or not divider or len(total) < _NAMES
+        total[name if known else f"{kind}: (other)"] += count
 
 
 class Links:
@@ -35,7 +46,7 @@ class Links:
 
     def lost(self, link: Link) -> None:
         self._links.discard(link)
-        self._past.update(link.counters())
+        add_up(self._past, link.counters())
         self._past_paused_ns += link.paused_ns
 
     def counters(self) -> Counter[str]:

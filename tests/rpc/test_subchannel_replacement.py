@@ -117,3 +117,21 @@ async def test_a_call_that_a_new_connection_decides_at_once_ends_at_once() -> No
     calls = await bench.send(1)
     assert calls[0].end.startswith("INTERNAL request headers of ")
     await bench.aclose()
+
+
+async def test_a_peer_that_says_something_else_in_every_goaway_cannot_fill_the_counters() -> None:
+    bench = Bench()
+    await bench.connect()
+    for number in range(300):
+        (call,) = await bench.send()
+        bench.host.end.answer()
+        bench.host.end.goaway(debug=b"connection %d" % number)
+        await turns()
+        assert ends([call]) == ["OK"]
+    counters = bench.subchannel.total_counters()
+    goaways = {name: count for name, count in counters.items() if name.startswith("goaway: ")}
+    assert sum(goaways.values()) == 300
+    assert len(counters) < 250
+    assert counters["goaway: (other)"] > 100
+    assert counters["closed: after GOAWAY"] == 300
+    await bench.aclose()
