@@ -22,7 +22,7 @@ _WAITS: Final = {
 def on_load(dropped: int, starts: Starts | None) -> Iterator[str]:
     """The rate was not kept."""
     if dropped:
-        yield f"{dropped:,} calls were dropped, too many being in flight when they were due: the rate was not kept"
+        yield f"{dropped:,} calls were dropped, too many in flight when due; the rate was not kept"
     if starts is not None and starts.late > _LATE * max(starts.delays.total, _FEW):
         share = starts.late / starts.delays.total
         yield f"{share:.0%} of the calls were started more than 1 ms late: the times include that"

@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from textwrap import wrap
 
 from lbctl.model import Code, Event
 from lbctl.stats.report import ErrorGroup, Report
-from lbctl.view.text import cell_len, clock, count
+from lbctl.view.text import cell_len, clock, count, part
 from lbctl.view.theme import Look
 
+_WHEN = 12  # cells of an event's line before its words
+_MESSAGE = 12  # cells of a message that are worth showing
 SERVER_FAULTS = frozenset({Code.UNKNOWN, Code.DEADLINE_EXCEEDED, Code.INTERNAL, Code.UNAVAILABLE, Code.DATA_LOSS})
 
 
@@ -20,17 +23,23 @@ def error_lines(report: Report, rows: int, width: int, look: Look) -> list[str]:
 
 
 def _error(group: ErrorGroup, width: int, look: Look) -> str:
-    style, glyphs = look
+    style = look.style
     role = style.err if group.code in SERVER_FAULTS else style.warn
     head = look.elide(f" {count(group.count, 6):>6} {group.code.name}", width)
-    words = [look.show(group.message)] if group.message else []
     address = next(iter(group.backends), "")
-    if address:
-        words.append(f"{look.show(address)} {group.backends[address] * 100 // max(group.count, 1)}%")
+    place = f"{look.show(address)} {part(group.backends[address], group.count)}" if address else ""
     origin = f" {group.origin.value}" if width >= 72 and group.origin != "server" else ""
-    tail = origin + "  " + f" {glyphs.dot} ".join(words)
     room = width - cell_len(head) - 1
+    tail = origin + "  " + _message(look.show(group.message), place, room - len(origin) - 2, look)
     return look.paint(role, head) + (look.paint(style.muted, look.elide(tail, room)) if room > 3 else "")
+
+
+def _message(message: str, place: str, room: int, look: Look) -> str:
+    """Return the message and where most of them are; the message is cut rather than the place."""
+    between = f" {look.glyphs.dot} "
+    if message and place and room - cell_len(place) - len(between) >= _MESSAGE:
+        message = look.elide(message, room - cell_len(place) - len(between))
+    return between.join(words for words in (message, place) if words)
 
 
 def event_lines(report: Report, rows: int, width: int, look: Look, skip: int = 0) -> list[str]:
@@ -56,8 +65,17 @@ def event_words(event: Event, names: Mapping[str, str]) -> str:
 
 def event_line(event: Event, names: Mapping[str, str], width: int, look: Look) -> str:
     """Return when, how bad, and what; cut to the width."""
+    return _when(event, look) + look.elide(look.show(event_words(event, names)), max(width - _WHEN - 1, 0))
+
+
+def event_lines_whole(event: Event, names: Mapping[str, str], width: int, look: Look) -> list[str]:
+    """Return the same with all of its words, on as many lines as they need."""
+    words = wrap(look.show(event_words(event, names)), width - _WHEN, break_on_hyphens=False) or [""]
+    return [_when(event, look) + words[0], *(" " * _WHEN + line for line in words[1:])]
+
+
+def _when(event: Event, look: Look) -> str:
     style = look.style
     role, mark = event_mark(event.level, look)
     when = f"{event.t_s:.1f}s" if event.t_s < 1000 else clock(event.t_s)
-    words = look.elide(look.show(event_words(event, names)), max(width - 13, 0))
-    return f" {style.muted}{when:>8}{style.reset} {role}{mark}{style.reset} {words}"
+    return f" {style.muted}{when:>8}{style.reset} {role}{mark}{style.reset} "

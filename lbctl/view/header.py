@@ -6,7 +6,7 @@ from lbctl.stats.report import Report
 from lbctl.view.bars import progress
 from lbctl.view.layout import PANEL_WIDTH, SHORT_HEADER_WIDTH
 from lbctl.view.lines import Span, coloured, fitting, joined, plain, spread
-from lbctl.view.text import cell_len, clock, count, duration, error_rate
+from lbctl.view.text import cell_len, clock, count, duration, error_rate, rate
 from lbctl.view.theme import Look
 from lbctl.view.ui import Ui
 
@@ -27,9 +27,9 @@ def ticking(report: Report, width: int, look: Look) -> list[str]:
 
 
 def warning(report: Report, width: int, look: Look) -> str:
-    """Return the generator's own doubts, on one line."""
-    text = look.show("; ".join(report.generator.warnings))
-    return look.paint(look.style.warn, look.elide(f" ! {text}", width))
+    """Return the generator's own doubts on one line, as many as fit whole: the summary has them all."""
+    clauses = look.show("; ".join(report.generator.warnings)).split("; ")
+    return look.paint(look.style.warn, look.elide(" ! " + fitting(clauses, "; ", width - 3), width))
 
 
 def _title(report: Report, width: int, look: Look) -> str:
@@ -52,7 +52,7 @@ def _method(report: Report, room: int, width: int, look: Look) -> Span:
 
 
 def _pace(report: Report) -> str:
-    return f"open loop {report.rps:,g}/s" if report.rps else f"c={count(report.concurrency, 6)}"
+    return f"open loop {rate(report.rps, 4)}/s" if report.rps else f"c={count(report.concurrency, 6)}"
 
 
 def _flag(report: Report, look: Look) -> Span:

@@ -7,6 +7,7 @@ from lbctl.view.connections import connection_lines
 from lbctl.view.event_panel import error_lines, event_lines
 from lbctl.view.header import fraction
 from lbctl.view.lines import filled, fitting, rule
+from lbctl.view.stream_lines import stream_lines
 from lbctl.view.text import count, duration
 from lbctl.view.theme import Look
 from lbctl.view.ui import Ui
@@ -23,8 +24,9 @@ _HINTS = (
     ("s", "sort"),
     ("h", "histogram"),
     ("e", "events"),
+    ("n", "connections"),
 )
-_ORDER = ("q", "space", "+/-", "p", "j/k", "d", "s", "h", "e", "?")
+_ORDER = ("q", "space", "+/-", "p", "j/k", "d", "s", "h", "e", "n", "?")
 
 HELP = (
     ("q", "stop, then quit"),
@@ -41,7 +43,7 @@ HELP = (
     ("h", "histogram on or off"),
     ("s r", "sort by the next, reverse"),
     ("e", "all errors and events"),
-    ("n", "connections"),
+    ("n", "connections, streams"),
     ("Ctrl-L", "repaint"),
     ("? Esc", "close"),
 )
@@ -116,9 +118,13 @@ def events_page(report: Report, ui: Ui, lines: int, width: int, look: Look) -> l
 
 
 def connections_page(report: Report, lines: int, width: int, look: Look) -> list[str]:
-    """What happened on connections, all of it; exactly ``lines`` lines."""
-    found = connection_lines(report, look, whole=True)
-    return filled([rule("CONNECTIONS", width, look), *(look.elide(line, width) for line in found)], lines)
+    """What happened on connections and streams, all of it; exactly ``lines`` lines."""
+    found = [rule("CONNECTIONS", width, look)]
+    found += [look.elide(line, width) for line in connection_lines(report, look, whole=True)]
+    streams = stream_lines(report)
+    if streams:
+        found += [rule("STREAMS", width, look), *(look.elide(line, width) for line in streams)]
+    return filled(found, lines)
 
 
 def one_line(report: Report, ui: Ui, width: int, look: Look) -> str:

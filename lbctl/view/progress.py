@@ -31,6 +31,7 @@ def progress_line(report: Report, finished_before: int, seconds: float) -> str:
         f"ok {report.ok:,}",
         f"err {report.errors:,} ({error_rate(report.errors, report.completed)})",
     ]
+    words += [f"dropped {report.dropped:,}"] if report.dropped else []
     words += [f"p50 {duration(found.p50 if found else None)}", f"p99 {duration(found.p99 if found else None)}"]
     if report.balance.max_delta is not None and report.balance.verdict != "not_applicable":
         words.append(f"maxd {report.balance.max_delta * 100:.1f}pp")

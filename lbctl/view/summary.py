@@ -3,17 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from textwrap import wrap
 
-from lbctl.stats.histogram import Histogram
 from lbctl.stats.report import BackendRow, ErrorGroup, Report
-from lbctl.stats.streams import Spread
 from lbctl.view.bars import bar
 from lbctl.view.connections import connection_lines
 from lbctl.view.digest import Digest, digest
-from lbctl.view.event_panel import SERVER_FAULTS, event_line
+from lbctl.view.event_panel import SERVER_FAULTS, event_lines_whole
 from lbctl.view.latency_panel import buckets
+from lbctl.view.stream_lines import stream_lines, two
 from lbctl.view.table import p_words
-from lbctl.view.text import cell_len, clock, count, duration, error_rate, percent, plural, points
+from lbctl.view.text import cell_len, clock, count, duration, error_rate, part, percent, plural, points, rate
 from lbctl.view.theme import PLAIN, UNICODE, Glyphs, Look, Style
 
 _WIDTH = 80
@@ -69,21 +69,23 @@ def _stopped(report: Report, stopped_by: str, look: Look) -> list[str]:
 
 def _totals(report: Report, look: Look, *, verbose: bool) -> list[str]:
     style = look.style
-    rate = report.completed / report.elapsed_s if report.elapsed_s > 0 else 0.0
+    done = report.completed / report.elapsed_s if report.elapsed_s > 0 else 0.0
     share = f"({report.ok / report.completed * 100:.2f}%)" if report.completed else ""
     failed = f"errors {report.errors:,} ({error_rate(report.errors, report.completed)})"
     role = style.err if report.errors else ""
     lines = [
         look.paint(style.bold, "Summary"),
-        f"  requests  {report.completed:>9,} in {_seconds(report.elapsed_s)} ({count(rate)}/s), {_mode(report)}",
+        f"  requests  {report.completed:>9,} in {_seconds(report.elapsed_s)} ({rate(done)}/s), {_mode(report)}",
         f"  ok        {report.ok:>9,} {share:<9}  {look.paint(role, failed)}    cancelled {report.cancelled:,}",
     ]
+    picks = _sums(report)[0]  # more than calls where some were picked again, or dropped at their backend
     extra = [
         words
         for number, words in (
             (report.dropped, f"dropped {report.dropped:,}"),
             (report.retries, f"retries {report.retries:,} ({report.attempts:,} attempts)"),
             (report.in_flight, f"still in flight {report.in_flight:,}"),
+            (picks != report.completed + report.in_flight, f"picks {picks:,}"),
         )
         if number
     ]
@@ -94,13 +96,15 @@ def _totals(report: Report, look: Look, *, verbose: bool) -> list[str]:
 
 
 def _seconds(seconds: float) -> str:
+    if seconds < 0.1:
+        return duration(seconds * 1e6)
     return f"{seconds:.2f}s" if seconds < 10 else f"{seconds:.1f}s" if seconds < 1000 else clock(seconds)
 
 
 def _mode(report: Report) -> str:
     load = report.load
     if load.rps:
-        return f"open loop at {report.rps or load.rps:,g}/s, times count from the plan"
+        return f"open loop at {rate(report.rps or load.rps, 4)}/s, times from the plan"
     return f"closed loop, {report.concurrency:,} in flight"
 
 
@@ -122,18 +126,13 @@ def _times(report: Report, *, verbose: bool) -> list[str]:
         f"            p99 {named['p99']}  p99.9 {named['p99.9']}  max {duration(histogram.max_us)}",
     ]
     if (report.load.rps or verbose) and report.service_time.total and report.wait.total:
-        lines.append(f"  of it     service {_two(report.service_time)}    wait {_two(report.wait)}")
+        lines.append(f"  of it     service {two(report.service_time)}    wait {two(report.wait)}")
     if verbose and report.first_byte.total and report.streams is None:
-        lines.append(f"            first byte {_two(report.first_byte)}")
+        lines.append(f"            first byte {two(report.first_byte)}")
     if report.starts is not None and report.starts.delays.total:
         late = f"    late {report.starts.late:,}" if report.starts.late else ""
-        lines.append(f"  starts    {_two(report.starts.delays)} behind the plan{late}")
+        lines.append(f"  starts    {two(report.starts.delays)} behind the plan{late}")
     return lines
-
-
-def _two(times: Histogram) -> str:
-    p50, p99 = times.quantiles((0.5, 0.99))
-    return f"p50 {duration(p50)}  p99 {duration(p99)}"
 
 
 def _distribution(report: Report, look: Look) -> list[str]:
@@ -259,32 +258,12 @@ def _errors(report: Report, look: Look) -> list[str]:
 def _place(group: ErrorGroup, look: Look) -> str:
     """Return the backend with most of a kind's errors, and its part of them."""
     address = next(iter(group.backends), "")
-    return f"{look.show(address)} {group.backends[address] * 100 // max(group.count, 1)}%" if address else ""
+    return f"{look.show(address)} {part(group.backends[address], group.count)}" if address else ""
 
 
 def _streams(report: Report, look: Look) -> list[str]:
-    found = report.streams
-    if found is None:
-        return []
-    lines = [look.paint(look.style.bold, "Streams")]
-    for label, number, per_call in (
-        ("sent", found.sent, found.sent_per_call),
-        ("received", found.received, found.received_per_call),
-    ):
-        lines.append(f"  {label:<10}{plural(number, 'message')}{_spread(per_call)}")
-    if found.gaps.total:
-        lines.append(f"  gaps      {_two(found.gaps)}  max {duration(found.gaps.max_us)} between two that came")
-    if report.first_byte.total:
-        lines.append(f"  first     {_two(report.first_byte)} from the start of the call to the reply's first byte")
-    return lines
-
-
-def _spread(per_call: Spread | None) -> str:
-    if per_call is None:
-        return ""
-    if per_call.least == per_call.most:
-        return f"    {per_call.least:,} per call"
-    return f"    {per_call.least:,} to {per_call.most:,} per call, mean {per_call.mean:,.1f}"
+    lines = stream_lines(report)
+    return [look.paint(look.style.bold, "Streams"), *lines] if lines else []
 
 
 def _connections(report: Report, look: Look, *, verbose: bool) -> list[str]:
@@ -298,7 +277,7 @@ def _events(report: Report, look: Look) -> list[str]:
     if not events:
         return []
     names = {row.key: row.address for row in report.backends}
-    lines = [event_line(event, names, _WIDTH, look) for event in events[:_EVENTS]]
+    lines = [line for event in events[:_EVENTS] for line in event_lines_whole(event, names, _WIDTH, look)]
     more = [f"  {len(events) - _EVENTS:,} more, all in the JSON document"] if len(events) > _EVENTS else []
     return [look.paint(look.style.bold, "Events"), *lines, *more]
 
@@ -309,5 +288,9 @@ def _warnings(report: Report, look: Look) -> list[str]:
         return []
     return [
         look.paint(look.style.bold, "Load generator"),
-        *(look.paint(look.style.warn, f"  ! {look.show(text)}") for text in warnings),
+        *(look.paint(look.style.warn, line) for text in warnings for line in _warning(look.show(text))),
     ]
+
+
+def _warning(text: str) -> list[str]:
+    return wrap(text, _WIDTH, initial_indent="  ! ", subsequent_indent="    ", break_on_hyphens=False)

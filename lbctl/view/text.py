@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from math import isfinite
+from math import floor, isfinite, log10
 
 NONE = "-"  # what a value that does not exist looks like
 _LIMIT = 500
@@ -150,6 +150,25 @@ def count(number: float, width: int = 9) -> str:
             short = f"{whole / size:.1f}{unit}"
             return short if len(short) <= width else f"{whole / size:.0f}{unit}"
     return f"{whole:.0e}"
+
+
+def rate(per_second: float, digits: int = 2) -> str:
+    """Spell a rate without its unit; small ones keep ``digits`` significant digits: ``3,649``, ``12.5``, ``0.05``."""
+    if per_second <= 0:
+        return "0"
+    decimals = max(0, digits - 1 - floor(log10(per_second)))
+    text = f"{per_second:,.{decimals}f}"
+    return text.rstrip("0").rstrip(".") if decimals else text
+
+
+def part(number: int, whole: int) -> str:
+    """Spell a part as ``67%``; ``100%`` is all of it and ``0%`` none, nothing in between."""
+    if not whole:
+        return NONE
+    shown = round(number / whole * 100)
+    if 0 < number < whole:
+        shown = min(max(shown, 1), 99)
+    return f"{shown}%"
 
 
 def percent(share: float | None) -> str:

@@ -23,7 +23,7 @@ def test_a_run_that_went_as_planned_has_nothing_to_say() -> None:
 
 def test_dropped_calls_and_late_starts_are_said() -> None:
     assert list(on_load(1200, starts(600, 1000))) == [
-        "1,200 calls were dropped, too many being in flight when they were due: the rate was not kept",
+        "1,200 calls were dropped, too many in flight when due; the rate was not kept",
         "60% of the calls were started more than 1 ms late: the times include that",
     ]
 

@@ -61,12 +61,12 @@ def errors_of(address: str, picks: int) -> dict[Code, int]:
 def sample(backends: int = 5, *, calls: int = 6292, skewed: bool = False, **changes: Any) -> Report:  # noqa: ANN401
     """Return a run in its 13th second; ``changes`` replace fields of the report."""
     rng = Random(backends)
-    rows = _rows(rng, weights_of(backends), calls, skewed=skewed)
+    rows = _rows(rng, weights_of(backends), calls, skewed=skewed, busy=50 if changes.get("in_flight") != 0 else 0)
     report = _report(rows, skewed=skewed)
     return replace(report, **changes)
 
 
-def _rows(rng: Random, weights: tuple[int, ...], calls: int, *, skewed: bool) -> tuple[BackendRow, ...]:
+def _rows(rng: Random, weights: tuple[int, ...], calls: int, *, skewed: bool, busy: int) -> tuple[BackendRow, ...]:
     total = sum(weights) or 1
     pull = [weight * (1.6 if index == 1 else 0.7 if index == 3 else 1.0) for index, weight in enumerate(weights)]
     rows = []
@@ -76,8 +76,8 @@ def _rows(rng: Random, weights: tuple[int, ...], calls: int, *, skewed: bool) ->
         picks = round(calls * share)
         codes = {code: number for code, number in errors_of(address, picks).items() if number}
         failed = sum(codes.values())
-        busy = max(50 * weight // total, 0)
-        ok = max(picks - failed - busy, 0)
+        in_flight = busy * weight // total
+        ok = max(picks - failed - in_flight, 0)
         state = "ready" if index != 3 else "connecting"
         rows.append(
             BackendRow(
@@ -91,7 +91,7 @@ def _rows(rng: Random, weights: tuple[int, ...], calls: int, *, skewed: bool) ->
                 ok=ok,
                 errors=failed,
                 cancelled=0,
-                in_flight=busy,
+                in_flight=in_flight,
                 codes={Code.OK: ok, **codes},
                 latency=latencies(rng, ok, 1800 * (1 + 0.25 * (index % 4))),
                 joined_s=0.0,

@@ -8,6 +8,7 @@ import pytest
 
 from lbctl.stats.report import Wait, Wire
 from lbctl.view.connections import connection_lines
+from lbctl.view.pages import connections_page
 from lbctl.view.run_document import run_document
 from lbctl.view.summary import summary
 from lbctl.view.theme import PLAIN, UNICODE, Look
@@ -75,3 +76,10 @@ def test_the_document_of_a_streaming_method_counts_messages() -> None:
     assert document["streams"]["per_call"] == {"min": 8, "mean": 10.02, "max": 12}
     assert document["streams"]["gap_ms"]["p50"] == pytest.approx(1.0, rel=0.01)
     assert validate(run_document(sample(3, end_reason="completed")), "run")["streams"] is None
+
+
+def test_the_page_of_connections_has_the_streams_too() -> None:
+    lines = connections_page(streaming(), 20, 80, LOOK)
+    assert lines[3].startswith("─ STREAMS ─")
+    assert "  sent      31,000 messages    5 per call" in lines
+    assert not any("STREAMS" in line for line in connections_page(sample(3), 20, 80, LOOK))

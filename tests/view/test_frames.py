@@ -10,9 +10,12 @@ from hypothesis import strategies as st
 
 from lbctl.model import Code, Endpoint, Event, Origin
 from lbctl.stats.report import ErrorGroup, Generator, Report
+from lbctl.view.event_panel import error_lines
 from lbctl.view.hammer_frame import build
+from lbctl.view.header import warning
 from lbctl.view.lines import stripped, width_of
-from lbctl.view.theme import ASCII, COLOUR, MONOCHROME, PLAIN, UNICODE, Glyphs
+from lbctl.view.text import cell_len
+from lbctl.view.theme import ASCII, COLOUR, MONOCHROME, PLAIN, UNICODE, Glyphs, Look
 from lbctl.view.ui import Ui
 from lbctl.view.watch_frame import WatchUi, build_watch
 from tests.view.goldens import FOLDER, GOLDENS
@@ -170,3 +173,20 @@ def test_the_selected_backend_is_on_the_screen_wherever_it_is() -> None:
         ui.select(rows, index)
         frame = build(report, ui, 80, 24, PLAIN, UNICODE)
         assert any(line.startswith("▸") and rows[index].address in line for line in frame)
+
+
+def test_a_warning_shows_whole_clauses_only() -> None:
+    doubts = ("stream limit 4 reached: 60% of the time was waiting for a slot; --connections N opens more", "and more")
+    report = replace(sample(3), generator=Generator("wire", 1.0, 0.1, 0.1, doubts))
+    look = Look(PLAIN, UNICODE)
+    assert warning(report, 80, look) == " ! stream limit 4 reached: 60% of the time was waiting for a slot"
+    assert warning(report, 96, look) == f" ! {doubts[0]}"
+    assert warning(report, 120, look) == f" ! {doubts[0]}; and more"
+    assert warning(report, 20, look) == " ! stream limit 4 r…"
+
+
+def test_a_long_message_leaves_room_for_the_backend() -> None:
+    group = ErrorGroup(Code.UNAVAILABLE, Origin.SERVER, "m" * 90, 14, {"127.0.0.1:34081": 5})
+    line = error_lines(sample(3, error_groups=(group,)), 1, 70, Look(PLAIN, UNICODE))[0]
+    assert line.endswith("mmm… · 127.0.0.1:34081 36%")
+    assert cell_len(line) <= 70

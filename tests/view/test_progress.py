@@ -80,3 +80,7 @@ async def test_a_storm_of_events_does_not_bury_the_progress() -> None:
     assert lines[0].endswith("trouble 0")
     assert lines[-1] == "event  00:12 480 more, all in the JSON document"
     assert len(lines) == 21
+
+
+def test_a_progress_line_counts_what_was_dropped() -> None:
+    assert " (0.40%) dropped 1,200 p50 " in progress_line(sample(5, dropped=1200), 5_000, 5.0)

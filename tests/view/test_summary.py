@@ -51,3 +51,31 @@ def test_more_than_a_dozen_events_are_counted() -> None:
     lines = section(summary(sample(3, events=EVENTS[1:] * 3)), "Events")
     assert len(lines) == 13
     assert lines[-1] == "  3 more, all in the JSON document"
+
+
+def test_picks_are_told_where_they_are_not_calls() -> None:
+    report = sample(3, in_flight=0)
+    assert "picks" not in summary(report)
+    again = replace(report.backends[0], picks=report.backends[0].picks + 80)
+    text = summary(replace(report, backends=(again, *report.backends[1:])))
+    assert f"  also      picks {report.completed + 80:,}" in text.splitlines()
+
+
+def test_what_is_longer_than_a_line_goes_on_below_and_is_not_cut() -> None:
+    words = "a sentence of a load generator that has a good deal more to say than what one line of a terminal takes"
+    event = Event(1.5, "info", None, words, "change")
+    report = sample(3, events=(event,))
+    report = replace(report, generator=replace(report.generator, warnings=(words,)))
+    assert section(summary(report), "Load generator") == [
+        "  ! a sentence of a load generator that has a good deal more to say than what",
+        "    one line of a terminal takes",
+    ]
+    assert section(summary(report), "Events") == [
+        "     1.5s ! a sentence of a load generator that has a good deal more to say than",
+        "            what one line of a terminal takes",
+    ]
+
+
+def test_a_short_run_has_a_duration_and_a_slow_one_a_rate() -> None:
+    assert "in 4.5ms (" in summary(sample(1, elapsed_s=0.0045))
+    assert "in 80.0s (0.05/s)" in summary(sample(1, elapsed_s=80.0, completed=4))

@@ -101,3 +101,29 @@ def test_a_difference_is_never_minus_zero() -> None:
 def test_times_are_spelled_in_one_way() -> None:
     assert [text.clock(seconds) for seconds in (0, 72.9, 3725)] == ["00:00", "01:12", "1:02:05"]
     assert [text.age(seconds) for seconds in (None, 8.9, 190, 18_000, 1_036_800)] == ["-", "8s", "3m", "5h", "12d"]
+
+
+@pytest.mark.parametrize(
+    ("per_second", "digits", "words"),
+    [
+        (0, 2, "0"),
+        (0.0495, 2, "0.05"),
+        (0.1, 2, "0.1"),
+        (9.96, 2, "10"),
+        (103.4, 2, "103"),
+        (12.5, 4, "12.5"),
+        (5 / 3600, 4, "0.001389"),
+        (1_562_500.5, 4, "1,562,500"),
+        (1e7, 4, "10,000,000"),
+    ],
+)
+def test_a_rate_has_no_exponent_and_a_small_one_is_not_nothing(per_second: float, digits: int, words: str) -> None:
+    assert text.rate(per_second, digits) == words
+
+
+@pytest.mark.parametrize(
+    ("number", "whole", "words"),
+    [(2, 3, "67%"), (999, 1000, "99%"), (1, 1000, "1%"), (0, 9, "0%"), (7, 7, "100%"), (0, 0, "-")],
+)
+def test_a_part_is_all_or_nothing_only_if_it_is(number: int, whole: int, words: str) -> None:
+    assert text.part(number, whole) == words
