@@ -72,4 +72,6 @@ def _leave(state: State, stream: int, talk: Talk) -> None:
         state.send.end(stream)
     elif first or talk.received > max(talk.sent, talk.spec.limit):
         response = state.response_of(stream)
-        state.reset(stream, ErrorCode.CANCEL, of_partial(response.head, response.flaw, response.excerpt()))
+        reply = of_partial(response.head, response.flaw, response.excerpt())
+        kept = response.kept() if response.keep else ()
+        state.reset(stream, ErrorCode.CANCEL, reply._replace(messages=kept))

@@ -363,3 +363,13 @@ def test_an_end_of_our_own_is_a_good_one_only_where_the_reply_was_one(
     assert (reply.code, reply.origin) == (code, origin)
     assert reason in reply.reason
     assert [frame.kind for frame in line.said[-1:]] == [h2.RST_STREAM]
+
+
+@pytest.mark.parametrize("how", [{"limit": 2}, {"duration_ns": 50 * MS}])
+def test_messages_of_a_stream_that_we_end_are_there_to_be_checked(how: dict[str, int]) -> None:
+    line = Line.to(Stream(False, True, (b"q",), **how), keep=True)
+    line.hear(okh(1) + msg(1, b"one") + msg(1, b"two"))
+    line.now_ns += 50 * MS
+    line.tick()
+    reply = line.reply()
+    assert (reply.code, reply.received, reply.messages) == (Code.OK, 2, (b"one", b"two"))
