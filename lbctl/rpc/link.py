@@ -12,7 +12,7 @@ from typing import Final, Protocol, cast
 from lbctl.clock import Clock
 from lbctl.rpc import tls
 from lbctl.rpc.alarm import Alarm
-from lbctl.rpc.cutoff import first_cut_off
+from lbctl.rpc.cutoff import cut_off
 from lbctl.rpc.options import ConnectionOptions
 from lbctl.rpc.vigil import WRITE_STALL, Vigil
 from lbctl.wire.session import Session
@@ -195,9 +195,7 @@ class Link(asyncio.Protocol):
         self.blocked_writes += 1
         self._control = 0
         self._vigil.stall()
-        first = first_cut_off(data, len(data) - self.write_backlog)
-        if first:
-            self._held += self.session.block_unsent(first)
+        self._held += self.session.block_unsent(*cut_off(data, len(data) - self.write_backlog))
 
     def _still_held(self) -> list[Call]:
         """Those cut off that have not ended meanwhile."""

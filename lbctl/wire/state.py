@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter, deque
-from collections.abc import Callable
+from collections.abc import Callable, Set
 from enum import IntEnum
 from typing import Final, NamedTuple, Protocol
 
@@ -282,18 +282,21 @@ class State:
             self.ghosts.discard(stream)
             self.relimit()
 
-    def block_unsent(self, first: int) -> list[Call]:
-        """The calls from this stream on were not taken by the kernel: from here on each is a call of its own.
+    def block_unsent(self, begun: Set[int], ended: Set[int]) -> list[Call]:
+        """The kernel did not take all of these requests, which begin or end in a write: each is a call of its own now.
 
         They are written once the peer reads again, and whoever wrote the rest has to say when (``started``).
         """
         blocked: list[Call] = []
-        for stream, call in self.open.items():
-            if stream >= first and stream not in self.uploading:
-                own = self.open[stream] = call.alone()
-                own.waited_for = Wait.PEER
-                self.count("waited", "peer")
-                blocked.append(own)
-                if call in self.started:
-                    self.started.remove(call)
+        fresh = set(map(id, self.started))  # a stream may end long after it has started
+        for stream in sorted(begun | ended):
+            call = self.open.get(stream)
+            if call is None or stream in self.uploading or not (stream in begun or id(call) in fresh):
+                continue
+            own = self.open[stream] = call.alone()
+            own.waited_for = Wait.PEER
+            self.count("waited", "peer")
+            blocked.append(own)
+            if id(call) in fresh:
+                self.started.remove(call)
         return blocked

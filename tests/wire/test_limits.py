@@ -112,11 +112,24 @@ def test_what_the_kernel_did_not_take_becomes_calls_of_their_own() -> None:
     session.start(PureCall(9))  # the first one makes the template
     for call in calls:
         session.start(call)
-    blocked = session.block_unsent(7)
+    blocked = session.block_unsent({7, 9}, set())
     assert [call.number for call in blocked if isinstance(call, PureCall)] == [102, 103]
     assert {call.waited_for for call in blocked} == {Wait.PEER}
     session.receive(b"".join(reply(sid) for sid in (1, 3, 5, 7, 9)))
     assert [call.number for call in session.done if isinstance(call, PureCall)] == [9, 0, 1, 102, 103]
+
+
+def test_a_body_whose_end_the_kernel_did_not_take_is_not_written_yet_and_a_small_one_before_it_is() -> None:
+    session = ready({h2.INITIAL_WINDOW_SIZE: 10}, Request("/pkg.Svc/Method", b"request", "echo", 0))
+    large, small = PureCall(1), PureCall(2)
+    session.start(large)
+    session.enqueue(small, Request("/pkg.Svc/Method", b"x", "echo", 0))
+    session.started.clear()
+    session.receive(h2.window_update(1, 9))
+    assert session.started == [large]
+    assert session.block_unsent(set(), {1, 3}) == [large]
+    assert session.started == []
+    assert (large.waited_for, small.waited_for) == (Wait.PEER, Wait.NOTHING)
 
 
 def test_only_replies_that_came_in_several_reads_have_an_earlier_first_moment() -> None:
