@@ -17,7 +17,7 @@ from lbctl.load.lane import Lane
 from lbctl.load.loops import Loop
 from lbctl.load.plan import Task
 from lbctl.load.pulse import Pulse
-from lbctl.load.warnings import on_connections, on_load, on_waits
+from lbctl.load.warnings import on_connections, on_drops, on_starts, on_waits
 from lbctl.load.wires import sum_of, wire_of
 from lbctl.model import Event
 from lbctl.stats.fairness import judge
@@ -114,12 +114,13 @@ class Reporter:
     def _doubts(self, waits: Mapping[str, Wait], wire: Wire) -> Iterator[str]:
         """Everything the run has to say about its figures, except what the pulse knows."""
         resets = [lane.resets for lane in self.backends.lanes.values()]
-        yield from remarks(self.task.policy, self.task.engine)
-        yield from on_load(self.loop.dropped, self.loop.starts)
+        yield from on_drops(self.loop.dropped)
         yield from on_waits(waits, wire.stream_limit)
         yield from on_connections(
             wire, max((each.most for each in resets), default=0), many=any(each.are_many for each in resets)
         )
+        yield from on_starts(self.loop.starts)
+        yield from remarks(self.task.policy, self.task.engine)
 
     def _judged(self, *, fresh: bool) -> Balance:
         now = self.clock.now_ns()

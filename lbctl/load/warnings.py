@@ -19,10 +19,15 @@ _WAITS: Final = {
 }
 
 
-def on_load(dropped: int, starts: Starts | None) -> Iterator[str]:
+def on_drops(dropped: int) -> Iterator[str]:
     """The rate was not kept."""
     if dropped:
-        yield f"{dropped:,} calls were dropped, too many in flight when due; the rate was not kept"
+        calls = "1 call was" if dropped == 1 else f"{dropped:,} calls were"
+        yield f"{calls} dropped, too many in flight when due; the rate was not kept"
+
+
+def on_starts(starts: Starts | None) -> Iterator[str]:
+    """The rate was kept, but not to the millisecond."""
     if starts is not None and starts.late > _LATE * max(starts.delays.total, _FEW):
         share = starts.late / starts.delays.total
         yield f"{share:.0%} of the calls were started more than 1 ms late: the times include that"

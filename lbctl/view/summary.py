@@ -130,7 +130,7 @@ def _times(report: Report, *, verbose: bool) -> list[str]:
     if verbose and report.first_byte.total and report.streams is None:
         lines.append(f"            first byte {two(report.first_byte)}")
     if report.starts is not None and report.starts.delays.total:
-        late = f"    late {report.starts.late:,}" if report.starts.late else ""
+        late = f"    {plural(report.starts.late, 'call')} over 1ms" if report.starts.late else ""
         lines.append(f"  starts    {two(report.starts.delays)} behind the plan{late}")
     return lines
 

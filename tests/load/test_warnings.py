@@ -2,7 +2,7 @@ from __future__ import annotations
 
 import pytest
 
-from lbctl.load.warnings import on_connections, on_load, on_waits
+from lbctl.load.warnings import on_connections, on_drops, on_starts, on_waits
 from lbctl.stats.histogram import Histogram
 from lbctl.stats.report import Starts, Wait, Wire
 
@@ -14,17 +14,19 @@ def starts(late: int, total: int) -> Starts:
 
 
 def test_a_run_that_went_as_planned_has_nothing_to_say() -> None:
-    assert list(on_load(0, None)) == []
-    assert list(on_load(0, starts(50, 1000))) == []
-    assert list(on_load(0, starts(3, 3))) == []  # the first ones of a run
+    assert list(on_drops(0)) == []
+    assert list(on_starts(None)) == []
+    assert list(on_starts(starts(50, 1000))) == []
+    assert list(on_starts(starts(3, 3))) == []  # the first ones of a run
     assert list(on_waits({}, 100)) == []
     assert list(on_connections(Wire(), 0, many=False)) == []
 
 
 def test_dropped_calls_and_late_starts_are_said() -> None:
-    assert list(on_load(1200, starts(600, 1000))) == [
-        "1,200 calls were dropped, too many in flight when due; the rate was not kept",
-        "60% of the calls were started more than 1 ms late: the times include that",
+    assert list(on_drops(1)) == ["1 call was dropped, too many in flight when due; the rate was not kept"]
+    assert list(on_drops(1200)) == ["1,200 calls were dropped, too many in flight when due; the rate was not kept"]
+    assert list(on_starts(starts(600, 1000))) == [
+        "60% of the calls were started more than 1 ms late: the times include that"
     ]
 
 
