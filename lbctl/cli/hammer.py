@@ -59,7 +59,7 @@ def hammer(
 ) -> int:
     """Put load on a service through a balancing policy."""
     from lbctl.cli.hammer_output import Sink
-    from lbctl.cli.hammer_request import build, split_target
+    from lbctl.cli.hammer_request import build, slips, split_target
     from lbctl.cli.screens import caps_of
     from lbctl.commands.hammer import Tell
     from lbctl.view.screens import run_screen
@@ -69,6 +69,8 @@ def hammer(
     wanted = build(service, method, load, request, stream, connection, settings, os.environ)
     caps = caps_of(settings, result.ui or "auto")
     with Sink(settings, caps, result, wanted.service) as sink:
+        for slip in slips(request):
+            sink.note(f"note: {slip}")
         # -q leaves out progress nobody asked for; a live view is what a terminal is for.
         write = sink.note if result.ui is None else sink.say
         screen = run_screen(caps, write, interval_s=result.interval or 5.0, fps=result.fps)

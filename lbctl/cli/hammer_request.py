@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from random import SystemRandom
 from typing import Final
 
 from lbctl.cli.connection_options import DEFAULT_ENGINE, ConnectionFlags
 from lbctl.cli.hammer_options import DEFAULT_POLICY, LoadFlags, parse_policy
-from lbctl.cli.metadata import headers
+from lbctl.cli.metadata import first_variable, headers
 from lbctl.cli.request_files import read_binary, read_data
 from lbctl.cli.request_options import RequestFlags, StreamFlags
 from lbctl.cli.settings import Settings
@@ -101,6 +101,19 @@ def _policy(given: str | None, settings: Settings) -> str:
         return parse_policy(settings.policy)
     except ValueError as error:
         raise UsageError(f"{settings.origins.get('policy', 'policy')}: {error}") from None
+
+
+def slips(request: RequestFlags) -> Iterator[str]:
+    """What was said of metadata and will hardly be what was meant, a sentence each."""
+    pairs = (*(request.metadata or ()), *(request.header or ()))
+    named = {name for name, _ in pairs}
+    for name in request.sensitive or ():
+        if name not in named:
+            yield f"--sensitive {name}: no metadata of that name is sent"
+    for name, value in pairs:
+        variable = None if request.expand_headers else first_variable(value)
+        if variable:
+            yield f"metadata {name} is sent with {variable} as it stands; --expand-headers replaces it"
 
 
 def _payload(request: RequestFlags, streaming: Streaming, environ: Mapping[str, str]) -> Payload:

@@ -102,6 +102,12 @@ def _expanded(name: str, value: str, environ: Mapping[str, str] | None) -> str:
     return _VARIABLE.sub(replaced, value).strip(" \t")
 
 
+def first_variable(value: str) -> str:
+    """The first ``${NAME}`` in the value; nothing if there is none."""
+    found = _VARIABLE.search(value)
+    return found[0] if found else ""
+
+
 def _value(name: str, value: str) -> bytes:
     if name.endswith("-bin"):
         return _binary(value)

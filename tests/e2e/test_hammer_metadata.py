@@ -111,3 +111,16 @@ async def test_what_cannot_be_sent_is_refused_before_anybody_is_asked(options: t
     done = await hammer("--backends", "127.0.0.1:1", *RAW, *options)
     assert (done.status, done.out) == (2, "")
     assert done.err.startswith(f"error: {message}"), done.err
+
+
+async def test_what_was_hardly_meant_is_said_and_sent_all_the_same() -> None:
+    done, requests = await sent(
+        "--sensitive", "x-sesion", "-H", "x-session: abc", "-H", "authorization: Bearer ${TOKEN}"
+    )
+    assert done.status == 0, done.err
+    assert "note: --sensitive x-sesion: no metadata of that name is sent" in done.err.splitlines()
+    as_it_is = "note: metadata authorization is sent with ${TOKEN} as it stands; --expand-headers replaces it"
+    assert as_it_is in done.err.splitlines()
+    assert requests[0].header(b"authorization") == b"Bearer ${TOKEN}"
+    done, _ = await sent("--sensitive", "x-session", "-H", "x-session: abc", "-H", "price: $5")
+    assert "note:" not in done.err
