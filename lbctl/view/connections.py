@@ -17,7 +17,7 @@ _STALL_S = 0.1
 def connection_lines(report: Report, look: Look, *, whole: bool) -> list[str]:
     """Return label and words per line; without ``whole`` nothing where all went as it should."""
     lines = [*_trouble(report, 0.0 if whole else _WORTH), *(_rest(report) if whole else ())]
-    if lines:
+    if lines or whole:
         lines.insert(0, ("sockets", _sockets(report)))
     return [f"  {label:<{_LABEL}}{look.show(words)}" for label, words in lines]
 
@@ -47,10 +47,11 @@ def _trouble(report: Report, least: float) -> Iterator[tuple[str, str]]:
 
 def _rest(report: Report) -> Iterator[tuple[str, str]]:
     wire = report.wire
-    words = [f"{count(wire.bytes_in)} in", f"{count(wire.bytes_out)} out"]
+    # An engine that does not count its bytes has none.
+    words = [f"{count(wire.bytes_in)} in", f"{count(wire.bytes_out)} out"] if wire.bytes_in or wire.bytes_out else []
     if wire.replies_per_read is not None:
         words.append(f"{wire.replies_per_read:.1f} replies per read")
-    yield "bytes", _joined(words)
+    yield from _line("bytes", words)
     if wire.header_cache_hit is not None:
         yield "headers", f"{wire.header_cache_hit * 100:.1f}% of the blocks known from before"
     named = {

@@ -36,6 +36,11 @@ def test_everything_is_told_on_request() -> None:
     ]
 
 
+def test_what_an_engine_does_not_count_is_not_zero() -> None:
+    report = sample(3, wire=Wire(sockets=3, opened=3))
+    assert connection_lines(report, LOOK, whole=True) == ["  sockets   3 opened  3 open"]
+
+
 def test_connections_that_lbctl_closed_are_nothing_to_worry_about() -> None:
     report = sample(3, wire=replace(QUIET, closed={"by lbctl": 2}))
     assert connection_lines(report, LOOK, whole=False) == []
@@ -80,6 +85,6 @@ def test_the_document_of_a_streaming_method_counts_messages() -> None:
 
 def test_the_page_of_connections_has_the_streams_too() -> None:
     lines = connections_page(streaming(), 20, 80, LOOK)
-    assert lines[3].startswith("─ STREAMS ─")
+    assert lines[2].startswith("─ STREAMS ─")
     assert "  sent      31,000 messages    5 per call" in lines
     assert not any("STREAMS" in line for line in connections_page(sample(3), 20, 80, LOOK))
