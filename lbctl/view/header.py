@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+
 from lbctl.stats.report import Report
 from lbctl.view.bars import progress
 from lbctl.view.layout import PANEL_WIDTH, SHORT_HEADER_WIDTH
@@ -9,6 +11,8 @@ from lbctl.view.lines import Span, coloured, fitting, joined, plain, spread
 from lbctl.view.text import cell_len, clock, count, duration, error_rate, rate
 from lbctl.view.theme import Look
 from lbctl.view.ui import Ui
+
+_CLAUSE = re.compile(r"[;:] |$")
 
 
 def header(report: Report, ui: Ui, width: int, look: Look) -> list[str]:
@@ -27,9 +31,10 @@ def ticking(report: Report, width: int, look: Look) -> list[str]:
 
 
 def warning(report: Report, width: int, look: Look) -> str:
-    """Return the generator's own doubts on one line, as many as fit whole: the summary has them all."""
-    clauses = look.show("; ".join(report.generator.warnings)).split("; ")
-    return look.paint(look.style.warn, look.elide(" ! " + fitting(clauses, "; ", width - 3), width))
+    """Return the generator's own doubts on one line, as many clauses as fit: the summary has them all."""
+    text = " ! " + look.show("; ".join(report.generator.warnings))
+    ends = (match.start() for match in _CLAUSE.finditer(text) if cell_len(text[: match.start()]) <= width)
+    return look.paint(look.style.warn, look.elide(text[: max(ends, default=len(text))], width))
 
 
 def _title(report: Report, width: int, look: Look) -> str:

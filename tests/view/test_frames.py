@@ -182,6 +182,7 @@ def test_a_warning_shows_whole_clauses_only() -> None:
     assert warning(report, 80, look) == " ! stream limit 4 reached: 60% of the time was waiting for a slot"
     assert warning(report, 96, look) == f" ! {doubts[0]}"
     assert warning(report, 120, look) == f" ! {doubts[0]}; and more"
+    assert warning(report, 40, look) == " ! stream limit 4 reached"
     assert warning(report, 20, look) == " ! stream limit 4 r…"
 
 
