@@ -48,6 +48,7 @@ def description() -> dict[str, str]:
         "cores": str(os.cpu_count()),
         "processor": _processor(),
         "kernel": f"{platform.system()} {platform.release()}",
+        "load": f"{os.getloadavg()[0]:.1f}" if hasattr(os, "getloadavg") else "?",
         "python": f"{platform.python_implementation()} {platform.python_version()}",
     }
 

@@ -35,6 +35,7 @@ def provenance(command: str, date: str, machine: Mapping[str, str], versions: Ma
     yield f"Made by `{command}` on {date}."
     yield ""
     yield f"- {machine['cores']} cores ({machine['processor']}), {machine['kernel']}, {machine['python']}"
+    yield f"- load average before it began: {machine['load']} (above 1 other programs ran, and spoil the figures)"
     named = ", ".join(f"{name} {version}" for name, version in versions.items())
     if named:
         yield f"- {named}"
