@@ -6,6 +6,7 @@ time is sent late and keeps its planned time; none is left out, and none is plan
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Callable
 from typing import Final, Protocol
 
@@ -78,7 +79,11 @@ def loop_for(plan: Plan, engine: Engine, clock: Clock, alarms: Alarms) -> Loop:
 
 
 class ClosedLoop:
-    """As many calls in flight as the concurrency says: every end starts the next call, in the same turn."""
+    """As many calls in flight as the concurrency says: every end makes room for the next call.
+
+    What several connections finished in one turn of the event loop is started together at its end: the calls share a
+    batch, and those for one connection a write. With one call in flight there is nothing to wait for.
+    """
 
     rps = None
     starts = None
@@ -92,13 +97,22 @@ class ClosedLoop:
         self.on_idle: Callable[[], None] = lambda: None
         self._limit = plan.requests
         self._engine = engine
+        self.refills_due = False  # at the end of this turn of the event loop
         engine.refill = self.refill
 
     def begin(self) -> None:
         self.closed = False
-        self.refill()
+        self._refill()
 
     def refill(self) -> None:
+        if self.concurrency == 1 or self.closed:
+            self._refill()
+        elif not self.refills_due:
+            self.refills_due = True
+            asyncio.get_running_loop().call_soon(self._refill)
+
+    def _refill(self) -> None:
+        self.refills_due = False
         engine = self._engine
         if not (self.closed or self.paused):
             count = self.concurrency - engine.issued + engine.completed

@@ -12,7 +12,7 @@ from lbctl.load.backends import Backends
 from lbctl.load.batch import Batch
 from lbctl.load.engine import Engine
 from lbctl.load.engines import ENGINES, Dialling
-from lbctl.load.loops import OpenLoop, loop_for
+from lbctl.load.loops import ClosedLoop, OpenLoop, loop_for
 from lbctl.load.plan import Plan
 from lbctl.model import Endpoint, Event, Instance
 from lbctl.rpc.link import Flusher
@@ -127,7 +127,7 @@ class Rig:
 
     def _ring(self) -> None:
         """The alarm of an open loop rings as long as something is due."""
-        for _ in range(1000):
+        for _ in range(10_000):
             before = self.engine.issued
             if not self.alarm.ring():
                 return
@@ -253,7 +253,8 @@ class Rig:
         if isinstance(loop, OpenLoop):
             self._check_schedule(loop)
         if self.plan.rps is None and not loop.closed and not loop.paused and engine.issued != self.plan.requests:
-            assert engine.in_flight >= loop.concurrency
+            assert isinstance(loop, ClosedLoop)
+            assert loop.refills_due or engine.in_flight >= loop.concurrency
 
     def _check_schedule(self, loop: OpenLoop) -> None:
         """Every call that came due was sent or dropped, and what comes next is waited for."""
