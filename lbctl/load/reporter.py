@@ -18,7 +18,7 @@ from lbctl.load.loops import Loop
 from lbctl.load.plan import Task
 from lbctl.load.pulse import Pulse
 from lbctl.load.warnings import on_connections, on_drops, on_starts, on_waits
-from lbctl.load.wires import sum_of, wire_of
+from lbctl.load.wires import sum_of, untold, wire_of
 from lbctl.model import Event
 from lbctl.stats.fairness import judge
 from lbctl.stats.histogram import Histogram
@@ -108,7 +108,9 @@ class Reporter:
         lanes, tally = self.backends.lanes.values(), self.accounts.tally
         gauges = [transport.gauges() for lane in lanes for transport in lane.transports]
         counters = sum_of(lane.counters() for lane in lanes)
-        self._wire = wire_of(counters, gauges, late_ok=self.accounts.late_ok, replies=self.engine.completed)
+        self._wire = wire_of(
+            counters, gauges, late_ok=self.accounts.late_ok, replies=self.engine.completed, untold=self._untold
+        )
         self._first_byte = tally.first_byte.histogram(tally.service_time)
 
     def _doubts(self, waits: Mapping[str, Wait], wire: Wire) -> Iterator[str]:
@@ -132,10 +134,18 @@ class Reporter:
     def _rows(self, *, whole: bool) -> Sequence[BackendRow]:
         """One row per backend, of a ``whole`` report with what its connections did."""
         expectations = self.balancer.expectations()
-        return [_row(lane, expectations.get(lane.peer, 0.0), whole=whole) for lane in self.backends.lanes.values()]
+        return [
+            _row(lane, expectations.get(lane.peer, 0.0), _wire(lane, self._untold) if whole else _UNTOLD)
+            for lane in self.backends.lanes.values()
+        ]
+
+    @property
+    def _untold(self) -> frozenset[str]:
+        """What of connections this run's engine cannot know."""
+        return untold(self.task.engine, self.task.policy)
 
 
-def _row(lane: Lane, expected: float, *, whole: bool) -> BackendRow:
+def _row(lane: Lane, expected: float, wire: Wire) -> BackendRow:
     peer, row = lane.peer, lane.row
     return BackendRow(
         key=row.key,
@@ -154,13 +164,13 @@ def _row(lane: Lane, expected: float, *, whole: bool) -> BackendRow:
         joined_s=lane.joined_s,
         left_s=lane.left_s,
         dropped=lane.dropped,
-        wire=_wire(lane) if whole else _UNTOLD,
+        wire=wire,
     )
 
 
-def _wire(lane: Lane) -> Wire:
+def _wire(lane: Lane, untold: frozenset[str]) -> Wire:
     gauges = [transport.gauges() for transport in lane.transports]
-    return wire_of(lane.counters(), gauges, replies=lane.row.completed + lane.row.cancelled)
+    return wire_of(lane.counters(), gauges, replies=lane.row.completed + lane.row.cancelled, untold=untold)
 
 
 def _waits(tally: Tally) -> Mapping[str, Wait]:

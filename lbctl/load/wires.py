@@ -4,13 +4,34 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable, Mapping
+from typing import Final
 
+from lbctl.balance.policies import GRPC_POLICIES
 from lbctl.rpc.transport import Gauges
 from lbctl.stats.report import Wire
 
 
-def wire_of(counters: Mapping[str, int], gauges: Iterable[Gauges], *, late_ok: int = 0, replies: int = 0) -> Wire:
-    """What these connections did; ``replies`` is how many calls they ended."""
+# What grpcio keeps to itself, and what of that is seen by the taps that calls pass where gRPC picks.
+_KEPT: Final = frozenset({"pings_sent", "late_frames", "protocol_errors", "blocked_writes", "paused_s"})
+_TAPPED: Final = frozenset({"goaways", "rst_sent", "pings", "settings", "anomalies", "bytes_in", "bytes_out"})
+
+
+def untold(engine: str, policy: str) -> frozenset[str]:
+    """Return the fields of a Wire that nobody counts in such a run."""
+    if engine != "grpcio":
+        return frozenset()
+    return _KEPT if policy in GRPC_POLICIES else _KEPT | _TAPPED
+
+
+def wire_of(
+    counters: Mapping[str, int],
+    gauges: Iterable[Gauges],
+    *,
+    late_ok: int = 0,
+    replies: int = 0,
+    untold: frozenset[str] = frozenset(),
+) -> Wire:
+    """What these connections did; ``replies`` is how many calls they ended, ``untold`` what nobody counted."""
     found = list(gauges)
     blocks, reads = counters.get("header_blocks", 0), counters.get("reads", 0)
     return Wire(
@@ -35,6 +56,7 @@ def wire_of(counters: Mapping[str, int], gauges: Iterable[Gauges], *, late_ok: i
         replies_per_read=replies / reads if reads else None,
         blocked_writes=counters.get("blocked_writes", 0),
         paused_s=sum(gauge.paused_ns for gauge in found) / 1e9,
+        untold=untold,
     )
 
 

@@ -55,6 +55,7 @@ class Wire:
     replies_per_read: float | None = None
     blocked_writes: int = 0
     paused_s: float = 0.0  # how long peers did not read, in all
+    untold: frozenset[str] = frozenset()  # fields that the engine cannot know: what they hold means nothing
 
 
 @dataclass(frozen=True, slots=True)

@@ -19,8 +19,8 @@ def run_wire(report: Report) -> Document:
 
 
 def wire(found: Wire) -> Document:
-    """Return the connections of one backend."""
-    return {
+    """Return the connections of one backend; null is what the engine cannot know."""
+    counted: Document = {
         "sockets": found.sockets,
         "waiting": found.waiting,
         "stream_limit": found.stream_limit,
@@ -42,6 +42,8 @@ def wire(found: Wire) -> Document:
         "blocked_writes": found.blocked_writes,
         "paused_ms": round(found.paused_s * 1e3, 3),
     }
+    untold = {"paused_ms" if name == "paused_s" else name for name in found.untold}
+    return {name: None if name in untold else value for name, value in counted.items()}
 
 
 def streams(found: Streams | None) -> Document | None:

@@ -6,6 +6,7 @@ from dataclasses import replace
 
 import pytest
 
+from lbctl.load.wires import untold
 from lbctl.stats.report import Wait, Wire
 from lbctl.view.connections import connection_lines
 from lbctl.view.pages import connections_page
@@ -88,3 +89,22 @@ def test_the_page_of_connections_has_the_streams_too() -> None:
     assert lines[2].startswith("─ STREAMS ─")
     assert "  sent      31,000 messages    5 per call" in lines
     assert not any("STREAMS" in line for line in connections_page(sample(3), 20, 80, LOOK))
+
+
+def test_the_document_has_null_where_an_engine_cannot_know_and_counts_where_it_can() -> None:
+    seen = Wire(sockets=3, opened=4, bytes_in=10, closed={"reset": 1}, untold=untold("grpcio", "smooth_wrr"))
+    tapped = replace(seen, untold=untold("grpcio", "grpc:round_robin"))
+    report = sample(1, wire=seen, end_reason="completed")
+    report = replace(report, backends=tuple(replace(row, wire=tapped) for row in report.backends))
+    document = validate(run_document(report), "run")
+    whole, one = document["wire"], document["backends"][0]["wire"]
+    hidden = {"pings_sent", "late_frames", "protocol_errors", "blocked_writes", "paused_ms"}
+    neither = {"header_cache_hit", "batch_mean", "stream_limit"}  # nothing was read, no limit was heard of
+    assert {name for name, value in one.items() if value is None} == hidden | neither
+    more = {"goaways", "rst_sent", "pings", "settings", "anomalies", "bytes_in", "bytes_out"}
+    assert {name for name, value in whole.items() if value is None} == hidden | neither | more
+    assert (whole["opened"], whole["closed"], one["bytes_in"], one["pings"]) == (4, {"reset": 1}, 10, 0)
+
+
+def test_the_own_connections_know_everything() -> None:
+    assert untold("wire", "smooth_wrr") == frozenset()
