@@ -20,7 +20,7 @@ from lbctl.load.engines import require
 from lbctl.load.plan import Plan, Task
 from lbctl.load.run import Run
 from lbctl.model import Instance, Service
-from lbctl.rpc.obstacle import Obstacle, hint, of_reason
+from lbctl.rpc.obstacle import Obstacle, hint, listed, of_reason
 from lbctl.rpc.options import ConnectionOptions
 from lbctl.rpc.tls import Credentials
 from lbctl.stats.report import Report
@@ -28,7 +28,7 @@ from lbctl.wire.request import Request
 
 _SCHEMA_TIMEOUT_S: Final = 3.0
 _PROBE_TIMEOUT_S: Final = 1.0
-_SHOWN: Final = 5  # backends that are named in an error
+_LOOKS: Final = 20  # backends that are looked at once more for an error
 
 Say = Callable[[str], None]
 
@@ -208,25 +208,27 @@ async def _require_one(load: Run, service: Service, reaching: Reaching) -> None:
     failures = load.backends.failures()
     if len(failures) < load.backends.count:
         return
-    obstacles = await _explained(dict(list(failures.items())[:_SHOWN]), service, reaching)
-    reasons = "; ".join(f"{address} {obstacle.text}" for address, obstacle in obstacles.items())
-    rest = f"; and {len(failures) - _SHOWN} more" if len(failures) > _SHOWN else ""
+    obstacles = await _explained(failures, service, reaching)
     none = f'none of the {len(failures)} backends of "{service.name}" can be called'
     one = f'the only backend of "{service.name}" cannot be called'
     raise CannotCall(
-        f"{one if len(failures) == 1 else none}: {reasons}{rest}",
+        f"{one if len(failures) == 1 else none}: {listed(obstacles)}",
         hint(obstacles.values(), service.name, registered=bool(service.prefix)),
     )
 
 
 async def _explained(failures: Mapping[str, str], service: Service, reaching: Reaching) -> Mapping[str, Obstacle]:
-    """Why backends cannot be called. One that hangs up without a reason is looked at: its first bytes may tell."""
+    """Why backends cannot be called.
+
+    One that hangs up without a reason is looked at, since its first bytes may tell; of very many only some are.
+    """
     from lbctl.rpc.probe import explain
 
     known = {instance.address: instance for instance in service.instances}
+    looked_at = set(list(failures)[:_LOOKS])
 
     async def one(address: str, reason: str) -> Obstacle:
-        if address not in known:  # it came while we connected
+        if address not in known or address not in looked_at:  # it came while we connected, or is one too many
             return of_reason(reason)
         instance = known[address]
         return await explain(instance.endpoint, reason, reaching.secure_for(instance), _PROBE_TIMEOUT_S)

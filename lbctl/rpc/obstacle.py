@@ -3,14 +3,17 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 from typing import Final
 
-from lbctl.model import Code, Origin, Reply
+from lbctl.model import Code, Endpoint, Origin, Reply
 
 MAX_TEXT: Final = 200
+_MAX_REASONS: Final = 5  # that are told in one error
+_MAX_ADDRESSES: Final = 3  # that are told of one reason
+_DISTRUSTED: Final = "cannot be trusted: "
 
 
 class Kind(StrEnum):
@@ -90,7 +93,7 @@ def of_reason(reason: str) -> Obstacle:
     if text.startswith("no ") and " within " in text:
         return Obstacle(Kind.TIMEOUT, f"gave {text}")
     if text.startswith("the certificate "):
-        return Obstacle(Kind.CERTIFICATE, f"cannot be trusted: {text}")
+        return Obstacle(Kind.CERTIFICATE, f"{_DISTRUSTED}{text}")
     if text.startswith("ALPN "):
         return Obstacle(Kind.ERROR, f"speaks TLS without HTTP/2 ({text})")
     if text.startswith("peer protocol error: "):
@@ -111,6 +114,24 @@ def told(reply: Reply) -> str:
     if reply.origin is Origin.HTTP:
         return f"answered with something that is not gRPC: {reason}"
     return f"gave no answer: {reason}" if reply.origin is Origin.TRANSPORT else f"gave no usable answer: {reason}"
+
+
+def listed(obstacles: Mapping[Endpoint, Obstacle] | Mapping[str, Obstacle]) -> str:
+    """Say why backends cannot be called; a reason that several share is told once, with their addresses behind it."""
+    alike: dict[str, list[str]] = {}
+    for address, obstacle in obstacles.items():
+        alike.setdefault(obstacle.text, []).append(str(address))
+    shared = len(alike) < len(obstacles)
+    groups = list(alike.items())[:_MAX_REASONS]
+    rest = len(obstacles) - sum(len(addresses) for _, addresses in groups)
+    reasons = [_of_several(text, each) if shared else f"{each[0]} {text}" for text, each in groups]
+    return "; ".join(reasons + ([f"and {rest} more"] if rest else []))
+
+
+def _of_several(text: str, addresses: Sequence[str]) -> str:
+    shown = addresses if len(addresses) <= _MAX_ADDRESSES else addresses[: _MAX_ADDRESSES - 1]
+    more = len(addresses) - len(shown)
+    return f"{text.removeprefix(_DISTRUSTED)} ({', '.join(shown)}{f' and {more} more' if more else ''})"
 
 
 def is_late(reply: Reply) -> bool:

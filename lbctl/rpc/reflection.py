@@ -17,7 +17,7 @@ from lbctl.rpc.access import Access, AccessFor, plain
 from lbctl.rpc.caller import Caller
 from lbctl.rpc.conversation import Ask, Conversation, ReflectionFailed, converse
 from lbctl.rpc.lookup import HEALTH, Catalog, Name, Wanted
-from lbctl.rpc.obstacle import Kind, Obstacle, hint, is_late, silent, told
+from lbctl.rpc.obstacle import Kind, Obstacle, hint, is_late, listed, silent, told
 from lbctl.rpc.probe import connect
 from lbctl.rpc.schema import Method, build_method
 
@@ -182,13 +182,12 @@ def _health_method() -> Method:
 
 
 def _nobody(obstacles: Obstacles, known: int, service: str, registered: bool) -> CannotCall:
-    """Say of each backend why it could not be asked."""
+    """Say why none of the backends could be asked."""
     kinds = {obstacle.kind for obstacle in obstacles.values()}
     answered = Kind.UNIMPLEMENTED in kinds
     many = "answers gRPC server reflection" if answered else "can be asked for its methods"
     single = "does not answer gRPC server reflection" if answered else "cannot be asked for its methods"
-    told = [f"{endpoint} {obstacle.text}" for endpoint, obstacle in obstacles.items()]
-    reasons = "; ".join(told[:MAX_BACKENDS]) + (f"; and {len(told) - MAX_BACKENDS} more" if told[MAX_BACKENDS:] else "")
+    reasons = listed(obstacles)
     tried = len(obstacles)
     which = f"the {tried} backends" if tried == known else f"the {tried} backends tried (of {known})"
     none = f"none of {which} of {_of(service)} {many}: {reasons}"

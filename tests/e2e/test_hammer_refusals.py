@@ -76,10 +76,7 @@ async def test_backends_that_all_refuse_are_told_before_any_call_is_made() -> No
     with refused_port() as first, refused_port() as second:
         done = await hammer("--backends", f"{first},{second}", *RAW)
     one, other = sorted((str(first), str(second)))
-    message = (
-        'none of the 2 backends of "test.Echo" can be called: '
-        f"{one} refused the connection; {other} refused the connection"
-    )
+    message = f'none of the 2 backends of "test.Echo" can be called: refused the connection ({one}, {other})'
     refused(done, 5, message, "is it running?", notes="connecting to 2 backends of test.Echo ...\n")
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from lbctl.model import Code, Origin, Reply
-from lbctl.rpc.obstacle import NOT_HTTP2, REFUSED, TLS, Kind, Obstacle, hint, of_reason, printable, silent, told
+from lbctl.rpc.obstacle import NOT_HTTP2, REFUSED, TLS, Kind, Obstacle, hint, listed, of_reason, printable, silent, told
 
 
 @pytest.mark.parametrize(
@@ -95,6 +95,27 @@ CLIENT = "give --tls-cert FILE and --tls-key FILE: a certificate that the server
 )
 def test_what_to_try_depends_on_what_is_wrong(reason: str, advice: str) -> None:
     assert hint([of_reason(reason)], "echo") == advice
+
+
+def test_reasons_that_differ_are_told_behind_their_addresses() -> None:
+    assert listed({"a:1": REFUSED}) == "a:1 refused the connection"
+    assert listed({"a:1": REFUSED, "b:2": TLS}) == ("a:1 refused the connection; b:2 speaks TLS, not plaintext HTTP/2")
+
+
+def test_a_reason_that_backends_share_is_told_once_with_their_addresses() -> None:
+    assert listed({"a:1": REFUSED, "b:2": TLS, "c:3": REFUSED, "d:4": REFUSED}) == (
+        "refused the connection (a:1, c:3, d:4); speaks TLS, not plaintext HTTP/2 (b:2)"
+    )
+    distrusted = of_reason("the certificate is not for x but for y")
+    assert listed({f"a:{i}": distrusted for i in range(1, 6)}) == (
+        "the certificate is not for x but for y (a:1, a:2 and 3 more)"
+    )
+
+
+def test_of_very_many_reasons_five_are_told_and_the_other_backends_counted() -> None:
+    reasons = {f"a:{i}": silent(i) for i in range(1, 8)}
+    assert listed(reasons).endswith("; a:5 did not answer within 5s; and 2 more")
+    assert listed({"b:1": silent(1)} | reasons).startswith("did not answer within 1s (b:1, a:1); did not")
 
 
 def test_of_several_obstacles_the_most_telling_gives_the_hint() -> None:
