@@ -31,9 +31,12 @@ def encode(method: Method, text: str | None, *, source: str = REQUEST) -> bytes:
 def encode_all(method: Method, text: str | None, *, source: str = REQUEST) -> tuple[bytes, ...]:
     """Encode the messages of a client that streams: an array of them, or one after another (NDJSON), or one alone.
 
-    Raises UsageError that says which message is wrong.
+    No text is one empty message, but a file without a line is no message. Raises UsageError that says which message
+    is wrong.
     """
-    values = parse_all(text, source) if text is not None and text.strip() else [{}]
+    values = parse_all(text, source) if text is not None else [{}]
+    if not values and source == REQUEST:
+        values = [{}]
     if len(values) == 1 and isinstance(values[0], list):
         values = values[0]
     name = "message {}" if source == REQUEST else source + ": message {}"

@@ -117,6 +117,12 @@ def test_a_mistake_in_one_of_several_messages_is_told_with_its_place(text: str, 
     assert str(refused.value).split("\n")[0] == message
 
 
+@pytest.mark.parametrize("text", ["", "\n", " \r\n\t\n"])
+def test_a_file_without_a_line_is_no_message_of_a_client_that_streams_and_an_empty_one_of_any_other(text: str) -> None:
+    assert encode_all(KITCHEN_SINK, text, source="m.ndjson") == ()
+    assert encode(KITCHEN_SINK, text, source="m.json") == b""
+
+
 def test_a_file_is_named_beside_the_message() -> None:
     with pytest.raises(UsageError, match=r'm.ndjson: message 2: t.Sink has no field "x"'):
         encode_all(KITCHEN_SINK, '{}\n{"x": 1}', source="m.ndjson")
