@@ -54,7 +54,8 @@ async def _agree(endpoint: Endpoint, sock: socket.socket, cipher: Cipher, secure
         await cipher.shake_hands(sock)
     except ssl.SSLError as error:
         names = await _names_shown(endpoint, secure) if tls.is_wrong_name(error) else ""
-        raise _TlsFailure(tls.describe(error, secure.server_name) + names) from None
+        reason = tls.describe(error, secure.server_name, shows_certificate=secure.shows_certificate)
+        raise _TlsFailure(reason + names) from None
     except ConnectionError:
         raise _TlsFailure(tls.CLOSED) from None
     flaw = tls.alpn_flaw(cipher.tls.selected_alpn_protocol())

@@ -36,6 +36,7 @@ class Cipher:
 
     def __init__(self, secure: Secure) -> None:
         self.ended = False  # the peer said goodbye
+        self.shows_certificate = secure.shows_certificate
         self._in, self._out = ssl.MemoryBIO(), ssl.MemoryBIO()
         self.tls = secure.context.wrap_bio(self._in, self._out, server_hostname=secure.server_name)
 
@@ -174,6 +175,8 @@ class Encrypted(asyncio.Transport, asyncio.Protocol):
     def get_extra_info(self, name: str, default: Any = None) -> Any:  # noqa: ANN401  # as asyncio's own
         if name == "ssl_object":
             return self._cipher.tls
+        if name == "shows_certificate":
+            return self._cipher.shows_certificate
         return self._raw.get_extra_info(name, default)
 
 

@@ -82,7 +82,7 @@ class Link(asyncio.Protocol):
         self._talk: Alarm  # likewise
         self._watch = partial(Vigil, clock=clock, options=options, keepalive_s=keepalive_s)
         self._transport: asyncio.Transport | None = None
-        self._encrypted = False
+        self._shows_certificate: bool | None = None  # to a peer that asks for one; None: it is not asked, without TLS
         self._ours = ""  # why we closed it
         self._end = ""  # how it ended, in a word or two
         self._handing_over = False  # in the next turn
@@ -96,7 +96,7 @@ class Link(asyncio.Protocol):
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
         transport = cast(asyncio.Transport, transport)  # uvloop's is one only in shape
-        self._encrypted = transport.get_extra_info("ssl_object") is not None
+        self._shows_certificate = transport.get_extra_info("shows_certificate")
         transport.set_write_buffer_limits(0, 0)
         self._transport = transport
         self._vigil = self._watch(self)
@@ -156,10 +156,11 @@ class Link(asyncio.Protocol):
         """How it ended, in a word and in words."""
         if self._ours:
             return self._ours, "connection closed" if error is None else describe_loss(error)[1]
-        end, reason = describe_loss(error)
+        end, reason = describe_loss(error, shows_certificate=bool(self._shows_certificate))
         if not (self.session.ready or self.bytes_in) and end in ("by peer", "reset"):
-            guess = "require a client certificate" if self._encrypted else "want TLS"
-            reason += f" before its HTTP/2 SETTINGS: it may {guess}"
+            shows = self._shows_certificate
+            guess = "it may want TLS" if shows is None else tls.guess(shows_certificate=shows)
+            reason += f" before its HTTP/2 SETTINGS: {guess}"
         return end, reason
 
     # Writing.
@@ -282,7 +283,7 @@ def _nobody() -> None:
     """Nobody writes for a connection that is gone."""
 
 
-def describe_loss(error: Exception | None) -> tuple[str, str]:
+def describe_loss(error: Exception | None, *, shows_certificate: bool = False) -> tuple[str, str]:
     """How a connection ended, in a word or two that are always the same, and in the words of the report."""
     if error is None:
         return "by peer", "connection closed by peer"
@@ -291,5 +292,5 @@ def describe_loss(error: Exception | None) -> tuple[str, str]:
     if isinstance(error, BrokenPipeError):
         return "by peer", "connection closed by peer while writing"
     if isinstance(error, ssl.SSLError):
-        return "TLS", f"connection lost: {tls.describe(error, '')}"
+        return "TLS", f"connection lost: {tls.describe(error, '', shows_certificate=shows_certificate)}"
     return "lost", f"connection lost: {getattr(error, 'strerror', None) or error}".lower()

@@ -30,6 +30,11 @@ class Secure:
     nameless: ssl.SSLContext | None = field(default=None, repr=False)
     pem: Pem = field(default=Pem(), repr=False)
 
+    @property
+    def shows_certificate(self) -> bool:
+        """Whether the peer is given a certificate of our own where it asks for one."""
+        return self.pem.cert is not None
+
 
 @dataclass(frozen=True, slots=True)
 class ConnectionOptions:

@@ -25,7 +25,7 @@ _SAID: Final = {
     "UNEXPECTED_MESSAGE": "the peer does not speak TLS",
     "UNEXPECTED_EOF_WHILE_READING": CLOSED,
     "TLSV13_ALERT_CERTIFICATE_REQUIRED": "the peer requires a client certificate",
-    "SSLV3_ALERT_HANDSHAKE_FAILURE": "the peer refused the TLS handshake: it may require a client certificate",
+    "SSLV3_ALERT_HANDSHAKE_FAILURE": "the peer refused the TLS handshake: {guess}",
     "TLSV1_ALERT_UNKNOWN_CA": "the peer does not trust our client certificate",
     "SSLV3_ALERT_BAD_CERTIFICATE": "the peer refused our client certificate, or the lack of one",
     "SSLV3_ALERT_UNSUPPORTED_CERTIFICATE": "the peer refused the kind of our client certificate",
@@ -183,13 +183,19 @@ def _short_address(text: str) -> str:
         return text
 
 
-def describe(error: ssl.SSLError, server_name: str) -> str:
+def guess(*, shows_certificate: bool) -> str:
+    """What a peer may have against us that ends a TLS connection and does not say why."""
+    return f"it may {'not accept the' if shows_certificate else 'require a'} client certificate"
+
+
+def describe(error: ssl.SSLError, server_name: str, *, shows_certificate: bool = False) -> str:
     """Why a handshake failed or a TLS connection was lost."""
     if isinstance(error, ssl.SSLCertVerificationError):
         return _describe_certificate(error, server_name)
     if isinstance(error, ssl.SSLZeroReturnError):
         return CLOSED
-    return _SAID.get(error.reason or "") or f"TLS: {_short(error)}"
+    said = _SAID.get(error.reason or "") or f"TLS: {_short(error)}"
+    return said.replace("{guess}", guess(shows_certificate=shows_certificate))
 
 
 def _describe_certificate(error: ssl.SSLCertVerificationError, server_name: str) -> str:

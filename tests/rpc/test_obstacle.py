@@ -29,6 +29,11 @@ from lbctl.rpc.obstacle import NOT_HTTP2, REFUSED, TLS, Kind, Obstacle, hint, li
             Kind.CERTIFICATE,
             "reset the connection before its HTTP/2 SETTINGS: it may require a client certificate",
         ),
+        (
+            "the peer refused the TLS handshake: it may not accept the client certificate",
+            Kind.CERTIFICATE,
+            "refused the TLS handshake: it may not accept the client certificate",
+        ),
         ("peer speaks HTTP/1.x, not HTTP/2", Kind.HTTP1, "speaks HTTP/1.x, not HTTP/2"),
         ("peer speaks TLS, not plaintext HTTP/2", Kind.TLS, "speaks TLS, not plaintext HTTP/2"),
         ("peer protocol error: peer does not speak HTTP/2", Kind.ERROR, "does not speak HTTP/2"),

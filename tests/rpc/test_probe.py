@@ -114,6 +114,16 @@ async def test_a_server_that_wants_a_client_certificate_may_only_close() -> None
     )
 
 
+async def test_a_server_that_closes_on_the_client_certificate_may_not_accept_it() -> None:
+    async with serving(tls=credentials(mutual=True)) as endpoint:
+        obstacle = await met(endpoint, secure(cert=CERTS / "alone.pem", key=CERTS / "alone.key"))
+    assert obstacle is not None
+    assert obstacle.kind is Kind.CERTIFICATE
+    assert obstacle.text.endswith(
+        " the connection before its HTTP/2 SETTINGS: it may not accept the client certificate"
+    )
+
+
 async def test_a_certificate_may_be_for_another_name_than_the_address() -> None:
     async with serving(tls=credentials("other")) as endpoint:
         assert await met(endpoint, secure(host="other.example")) is None

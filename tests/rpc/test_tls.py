@@ -167,6 +167,11 @@ REFUSED: dict[str, tuple[Callable[[], AbstractContextManager[Endpoint]], TlsOpti
         TlsOptions(ca=CA, cert=CERTS / "alone.pem", key=CERTS / "alone.key"),
         "the peer does not trust our client certificate",
     ),
+    "certificate_refused_without_a_word": (
+        lambda: serving(context(), hang_up),
+        SHOWING,
+        "connection closed by peer before its HTTP/2 SETTINGS: it may not accept the client certificate",
+    ),
     "plaintext_http1": (lambda: serving(None, http1), TRUSTING, NO_TLS),
     "plaintext_http2": (lambda: serving(None, settings_only), TRUSTING, NO_TLS),
     "plaintext_hangs_up": (
