@@ -54,12 +54,13 @@ _ABOUT_CERTIFICATES: Final = re.compile(r"certificate|server name")
 _KINDS: Final = {known.text: known.kind for known in (TLS, PLAINTEXT, HTTP1)}
 
 _LOOK: Final = " lbctl ls"
+_COMMAND: Final = "lbctl hammer {service} "
 # What to try, by the most telling obstacle; the first of these that any backend met.
 _HINTS: Final = (
     (
         Kind.UNIMPLEMENTED,
         "turn reflection on in the server, or give the full method and raw bytes: "
-        "lbctl hammer {service} pkg.Service/Method --binary-file FILE",
+        "{command}pkg.Service/Method --binary-file FILE",
     ),
     (Kind.TLS, "give --tls, and --tls-ca FILE where its certificate is not from a public authority"),
     (Kind.PLAINTEXT, "give --plaintext"),
@@ -147,8 +148,9 @@ def hint(obstacles: Iterable[Obstacle], service: str, *, registered: bool = True
     first = {obstacle.kind: obstacle for obstacle in reversed(list(obstacles))}
     kind, template = next(entry for entry in _HINTS if entry[0] in first)
     certificate = next(flags for word, flags in _CERTIFICATES if word in first[kind].text)
-    text = template.replace("{certificate}", certificate).replace("{service}", service or "SERVICE")
-    return text if registered else text.partition(_LOOK)[0]
+    text = template.replace("{certificate}", certificate).replace("{command}", _COMMAND if registered else "")
+    text = text if registered else text.partition(_LOOK)[0]
+    return text.replace("{service}", service or "SERVICE")
 
 
 def printable(text: str, limit: int = MAX_TEXT) -> str:

@@ -130,6 +130,9 @@ def test_of_several_obstacles_the_most_telling_gives_the_hint() -> None:
 
 def test_backends_of_no_registry_are_not_looked_for_there() -> None:
     assert hint([REFUSED], "echo", registered=False) == "is it running?"
+    assert hint([Obstacle(Kind.UNIMPLEMENTED, "")], "echo", registered=False) == (
+        "turn reflection on in the server, or give the full method and raw bytes: pkg.Service/Method --binary-file FILE"
+    )
     assert hint([NOT_HTTP2], "", registered=True) == (
         "is a gRPC server running there? lbctl ls SERVICE shows what is registered"
     )
