@@ -91,13 +91,18 @@ class Wait:
 
 @dataclass(frozen=True, slots=True)
 class Streams:
-    """Messages of streaming calls; ``sent_per_call`` and ``received_per_call`` of those that were OK."""
+    """Messages of streaming calls that ended; ``sent_per_call`` and ``received_per_call`` of those that were OK."""
 
     sent: int
     received: int
     sent_per_call: Spread | None
     received_per_call: Spread | None
     gaps: Histogram  # between two messages that a call received
+
+    @property
+    def arrived(self) -> int:
+        """Messages received so far: also those of calls in flight, where only the first of each is missing."""
+        return max(self.received, self.gaps.total)
 
 
 @dataclass(frozen=True, slots=True)

@@ -8,6 +8,7 @@ from lbctl.stats.report import Report
 from lbctl.view.bars import progress
 from lbctl.view.layout import PANEL_WIDTH, SHORT_HEADER_WIDTH
 from lbctl.view.lines import Span, coloured, fitting, joined, plain, spread
+from lbctl.view.stream_lines import stream_rates
 from lbctl.view.text import cell_len, clock, count, duration, error_rate, rate
 from lbctl.view.theme import Look
 from lbctl.view.ui import Ui
@@ -126,6 +127,7 @@ def _totals(report: Report, ui: Ui, width: int, look: Look) -> Span:
         ),
         plain(f"in-flight {report.in_flight:,}"),
         coloured(look, style.bold, rate),
+        *([plain(stream_rates(*ui.series.messages_now()))] if report.streams is not None else []),
         *(plain(f"{word} {number:,}") for word, number in _rare(report) if number),
     ]
     limit = width - 46 if width >= SHORT_HEADER_WIDTH else width

@@ -12,6 +12,8 @@ from lbctl.stats.report import Report
 from lbctl.view.digest import digest
 from lbctl.view.event_panel import event_mark, event_words
 from lbctl.view.header import fraction, progress_words
+from lbctl.view.series import Messages, messages
+from lbctl.view.stream_lines import stream_rates
 from lbctl.view.text import clean, clock, count, duration, error_rate
 from lbctl.view.theme import ASCII, PLAIN, Glyphs, Look
 
@@ -19,15 +21,15 @@ _LOOK_S = 0.25  # how often events are looked for
 _EVENTS = 20  # written at a look: a storm must not bury the progress
 
 
-def progress_line(report: Report, finished_before: int, seconds: float) -> str:
-    """One line in a fixed order; the rate is that of the time since the line before."""
+def progress_line(report: Report, finished_before: int, seconds: float, messages_before: Messages = (0, 0)) -> str:
+    """One line in a fixed order; rates are those of the time since the line before."""
     done = fraction(report)
     found = digest(report.latency)
     rate = count((report.completed - finished_before) / seconds, 9) if seconds > 0 else "-"
     words = [f"hammer {clock(report.elapsed_s)} {progress_words(report, done).replace('  ', ' ')}"]
     words += [f"{int(done * 100)}%"] if done is not None else []
+    words += [f"{rate} rps", *_stream_words(report, messages_before, seconds)]
     words += [
-        f"{rate} rps",
         f"ok {report.ok:,}",
         f"err {report.errors:,} ({error_rate(report.errors, report.completed)})",
     ]
@@ -39,6 +41,15 @@ def progress_line(report: Report, finished_before: int, seconds: float) -> str:
     words.append(f"backends {sum(row.state == 'ready' for row in present)}/{len(present)}")
     words += ["paused"] if report.paused else []
     return " ".join(words)
+
+
+def _stream_words(report: Report, before: Messages, seconds: float) -> list[str]:
+    if report.streams is None:
+        return []
+    rates = (
+        (now - then) / seconds if seconds > 0 else None for now, then in zip(messages(report), before, strict=True)
+    )
+    return [stream_rates(*rates).replace("  ", " ")]
 
 
 class PlainScreen:
@@ -68,15 +79,15 @@ class PlainScreen:
     async def _run(self, report: Callable[[], Report]) -> None:
         loop = asyncio.get_running_loop()
         due = loop.time() + self._interval_s
-        finished, elapsed = 0, 0.0
+        finished, elapsed, streamed = 0, 0.0, (0, 0)
         while True:
             await asyncio.sleep(min(_LOOK_S, max(due - loop.time(), 0.0)))
             now = report()
             self._tell_events(now)
             if loop.time() >= due:
                 due += self._interval_s
-                self._write(progress_line(now, finished, now.elapsed_s - elapsed))
-                finished, elapsed = now.completed, now.elapsed_s
+                self._write(progress_line(now, finished, now.elapsed_s - elapsed, streamed))
+                finished, elapsed, streamed = now.completed, now.elapsed_s, messages(now)
 
     def _tell_events(self, report: Report) -> None:
         events = report.events

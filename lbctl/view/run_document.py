@@ -40,7 +40,7 @@ def run_document(report: Report, thresholds: Iterable[Mapping[str, object]] = ()
         "events": [_event(event) for event in report.events],
         "generator": _generator(report),
         "wire": run_wire(report),
-        "streams": streams(report.streams),
+        "streams": streams(report.streams, report.elapsed_s),
         "thresholds": [dict(threshold) for threshold in thresholds],
     }
 

@@ -16,6 +16,8 @@ _ROW_STEPS = 32
 _TOTAL_STEPS = 240
 _NOW_STEPS = 2  # a rate "now" is the mean of the last second
 
+Messages = tuple[int, int]  # sent, received
+
 
 class _Rate:
     """One counter's rate per step."""
@@ -43,6 +45,7 @@ class Series:
     def __init__(self) -> None:
         self._at: float | None = None
         self._total = _Rate(0, _TOTAL_STEPS)
+        self._messages = _Rate(0, _NOW_STEPS), _Rate(0, _NOW_STEPS)  # sent, received
         self._rows: dict[tuple[str, str], _Rate] = {}
         self._counts: list[int] = []
         self._p99: deque[float | None] = deque(maxlen=_TOTAL_STEPS)
@@ -57,6 +60,8 @@ class Series:
             return False
         self._at = report.elapsed_s
         self._total.add(report.completed, seconds)
+        for rate, number in zip(self._messages, messages(report), strict=True):
+            rate.add(number, seconds)
         for row in report.backends:
             self._rate(row).add(row.ok + row.errors, seconds)
         self._p99.append(_p99_since(report.latency, self._counts))
@@ -67,6 +72,8 @@ class Series:
         """Go on from here without a sample: what happened since the last one is in no rate."""
         self._at = report.elapsed_s
         self._total.last = report.completed
+        for rate, number in zip(self._messages, messages(report), strict=True):
+            rate.last = number
         for row in report.backends:
             self._rate(row).last = row.ok + row.errors
         self._counts = report.latency.counts.copy()
@@ -91,6 +98,11 @@ class Series:
         """Finished calls per second over the last second; None before the first sample."""
         return self._total.now()
 
+    def messages_now(self) -> tuple[float | None, float | None]:
+        """Messages sent and received per second over the last second; None before the first sample."""
+        sent, received = self._messages
+        return sent.now(), received.now()
+
     def row_now(self, row: BackendRow) -> float | None:
         rate = self._rows.get((row.key, row.address))
         return rate.now() if rate else None
@@ -98,6 +110,12 @@ class Series:
     def row(self, row: BackendRow) -> Sequence[float]:
         rate = self._rows.get((row.key, row.address))
         return rate.values if rate else ()
+
+
+def messages(report: Report) -> Messages:
+    """Return the messages sent and received so far."""
+    found = report.streams
+    return (found.sent, found.arrived) if found is not None else (0, 0)
 
 
 def _p99_since(histogram: Histogram, before: Sequence[int]) -> float | None:

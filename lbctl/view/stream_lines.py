@@ -5,7 +5,7 @@ from __future__ import annotations
 from lbctl.stats.histogram import Histogram
 from lbctl.stats.report import Report
 from lbctl.stats.streams import Spread
-from lbctl.view.text import duration, plural
+from lbctl.view.text import NONE, count, duration, plural, rate
 
 
 def stream_lines(report: Report) -> list[str]:
@@ -14,7 +14,7 @@ def stream_lines(report: Report) -> list[str]:
     if found is None:
         return []
     lines = [
-        f"  {label:<10}{plural(number, 'message')}{_spread(per_call)}"
+        f"  {label:<10}{plural(number, 'message')} ({_per_second(number, report.elapsed_s)}){_spread(per_call)}"
         for label, number, per_call in (
             ("sent", found.sent, found.sent_per_call),
             ("received", found.received, found.received_per_call),
@@ -25,6 +25,17 @@ def stream_lines(report: Report) -> list[str]:
     if report.first_byte.total:
         lines.append(f"  first     {two(report.first_byte)} from the start of the call to the reply's first byte")
     return lines
+
+
+def stream_rates(sent: float | None, received: float | None) -> str:
+    """Return the messages per second each way, at this moment."""
+    # Messages count when their call ends, received ones mostly sooner: none is no proof that nothing was sent.
+    shown = (f"{count(each)}/s" if each else NONE for each in (sent, received))
+    return "sent {}  received {}".format(*shown)
+
+
+def _per_second(number: int, seconds: float) -> str:
+    return f"{rate(number / seconds, 3)}/s" if seconds > 0 else NONE
 
 
 def two(times: Histogram) -> str:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from lbctl.stats.report import Report, Streams, Wire
 from lbctl.stats.streams import Spread
-from lbctl.view.figures import Document, latency_ms, ratio
+from lbctl.view.figures import Document, latency_ms, rate, ratio
 
 
 def run_wire(report: Report) -> Document:
@@ -46,13 +46,15 @@ def wire(found: Wire) -> Document:
     return {name: None if name in untold else value for name, value in counted.items()}
 
 
-def streams(found: Streams | None) -> Document | None:
+def streams(found: Streams | None, elapsed_s: float) -> Document | None:
     """Return the messages of a streaming method; None for a unary one."""
     if found is None:
         return None
     return {
         "sent": found.sent,
         "received": found.received,
+        "sent_per_s": rate(found.sent, elapsed_s),
+        "received_per_s": rate(found.received, elapsed_s),
         "per_call": _spread(found.received_per_call),
         "sent_per_call": _spread(found.sent_per_call),
         "gap_ms": latency_ms(found.gaps),

@@ -6,7 +6,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-from lbctl.stats.report import Generator
+from lbctl.stats.report import Generator, Report
 from lbctl.view.hammer_frame import build
 from lbctl.view.summary import summary
 from lbctl.view.theme import ASCII, PLAIN, UNICODE, Glyphs
@@ -35,9 +35,9 @@ def hammer(
     return "\n".join(build(report, ui, width, height, PLAIN, glyphs)) + "\n"
 
 
-def connections(width: int, height: int) -> str:
-    """Return the page of connections of a run in trouble."""
-    report = troubled()
+def connections(width: int, height: int, report: Report | None = None) -> str:
+    """Return the page of connections, by default of a run in trouble."""
+    report = report or troubled()
     ui = seasoned(report)
     ui.page = "connections"
     return "\n".join(build(report, ui, width, height, PLAIN, UNICODE)) + "\n"
@@ -65,6 +65,7 @@ GOLDENS: dict[str, Callable[[], str]] = {
     "hammer-80x24-warned": lambda: hammer(80, 24, generator=_WARNED),
     "hammer-80x24-open-loop": lambda: hammer(80, 24, rps=5000.0),
     "hammer-80x24-connections": lambda: connections(80, 24),
+    "hammer-80x24-streams": lambda: connections(80, 24, streaming()),
     "hammer-100x30-twenty": lambda: hammer(100, 30, 20, skewed=True),
     "hammer-140x45": lambda: hammer(140, 45, skewed=True),
     "hammer-140x45-hundred": lambda: hammer(140, 45, 100),

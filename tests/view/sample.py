@@ -186,9 +186,11 @@ def seasoned(report: Report) -> Ui:
             for row, done in zip(report.backends, ok, strict=True)
         )
         finished = sum(row.ok + row.errors for row in rows)
-        ui.series.sample(
-            replace(report, elapsed_s=report.elapsed_s * part, backends=rows, completed=finished, latency=everything)
-        )
+        now = replace(report, elapsed_s=report.elapsed_s * part, backends=rows, completed=finished, latency=everything)
+        if report.streams is not None:
+            sent, received = int(report.streams.sent * part), int(report.streams.received * part)
+            now = replace(now, streams=Streams(sent, received, None, None, Histogram()))
+        ui.series.sample(now)
     return ui
 
 

@@ -79,6 +79,7 @@ def test_the_document_of_an_open_loop_tells_how_exact_its_starts_were() -> None:
 def test_the_document_of_a_streaming_method_counts_messages() -> None:
     document = validate(run_document(streaming()), "run")
     assert document["streams"]["received"] == 62_000
+    assert (document["streams"]["sent_per_s"], document["streams"]["received_per_s"]) == (2562.0, 5124.0)
     assert document["streams"]["per_call"] == {"min": 8, "mean": 10.02, "max": 12}
     assert document["streams"]["gap_ms"]["p50"] == pytest.approx(1.0, rel=0.01)
     assert validate(run_document(sample(3, end_reason="completed")), "run")["streams"] is None
@@ -87,7 +88,7 @@ def test_the_document_of_a_streaming_method_counts_messages() -> None:
 def test_the_page_of_connections_has_the_streams_too() -> None:
     lines = connections_page(streaming(), 20, 80, LOOK)
     assert lines[2].startswith("─ STREAMS ─")
-    assert "  sent      31,000 messages    5 per call" in lines
+    assert "  sent      31,000 messages (2,562/s)    5 per call" in lines
     assert not any("STREAMS" in line for line in connections_page(sample(3), 20, 80, LOOK))
 
 

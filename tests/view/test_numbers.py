@@ -8,6 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from lbctl.stats.histogram import Histogram, bucket_of, lower_edge
+from lbctl.stats.report import Streams
 from lbctl.view.bars import bar, chart, shape, share_bar, sparkline, thin_bar
 from lbctl.view.digest import EDGES_US, Digests, digest
 from lbctl.view.latency_panel import buckets
@@ -73,6 +74,23 @@ def test_rates_come_from_counters_and_elapsed_time() -> None:
     assert series.sample(replace(start, elapsed_s=1.5, completed=400))
     assert list(series.total) == pytest.approx([200, 300])
     assert series.now() == pytest.approx(250)
+
+
+def test_messages_count_when_their_call_ends_and_received_ones_when_they_came() -> None:
+    series, report = Series(), sample(3)
+    gaps = Histogram()
+
+    def at(seconds: float, sent: int, received: int) -> None:
+        streams = Streams(sent, received, None, None, gaps)
+        series.sample(replace(report, elapsed_s=seconds, streams=streams))
+
+    at(0.0, 0, 0)
+    assert series.messages_now() == (None, None)
+    gaps.record(1000, 100)  # a long stream goes on
+    at(0.5, 0, 0)
+    assert series.messages_now() == (0.0, 200.0)
+    at(1.0, 40, 101)  # and ends
+    assert series.messages_now() == (40.0, 101.0)
 
 
 def test_time_away_is_in_no_rate() -> None:

@@ -10,7 +10,7 @@ from lbctl.load.controls import Controls
 from lbctl.model import Event
 from lbctl.stats.report import Report
 from lbctl.view.progress import NoScreen, PlainScreen, progress_line
-from tests.view.sample import sample
+from tests.view.sample import sample, streaming
 
 NOBODY = cast("Controls", None)
 
@@ -84,3 +84,9 @@ async def test_a_storm_of_events_does_not_bury_the_progress() -> None:
 
 def test_a_progress_line_counts_what_was_dropped() -> None:
     assert " (0.40%) dropped 1,200 p50 " in progress_line(sample(5, dropped=1200), 5_000, 5.0)
+
+
+def test_a_progress_line_of_streams_has_the_messages_of_the_time_since_the_line_before() -> None:
+    assert " 249 rps sent 200/s received 400/s ok 6,282 " in progress_line(streaming(), 5_047, 5.0, (30_000, 60_000))
+    assert " rps sent - received - ok " in progress_line(streaming(), 0, 0.0)
+    assert "sent" not in progress_line(sample(3), 0, 5.0)
