@@ -10,7 +10,6 @@ from lbctl.balance.policies import GRPC_POLICIES
 from lbctl.rpc.transport import Gauges
 from lbctl.stats.report import Wire
 
-
 # What grpcio keeps to itself, and what of that is seen by the taps that calls pass where gRPC picks.
 _KEPT: Final = frozenset({"pings_sent", "late_frames", "protocol_errors", "blocked_writes", "paused_s"})
 _TAPPED: Final = frozenset({"goaways", "rst_sent", "pings", "settings", "anomalies", "bytes_in", "bytes_out"})
