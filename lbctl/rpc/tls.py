@@ -5,8 +5,10 @@ from __future__ import annotations
 import ssl
 from collections.abc import Mapping
 from dataclasses import dataclass
+from functools import partial
 from ipaddress import ip_address
 from pathlib import Path
+from shlex import quote
 from typing import Final
 
 from lbctl.errors import UsageError
@@ -14,7 +16,10 @@ from lbctl.rpc.options import Pem, Secure
 
 _ALPN: Final = "h2"
 CLOSED: Final = "the peer closed the connection during the TLS handshake: does it speak TLS?"
-_NO_PASSPHRASE: Final = "a key with a passphrase cannot be used: lbctl would have to ask for it"
+# Where a file came from, for one that cannot be used: it need not have been an option.
+_CA: Final = "see --tls-ca, LBCTL_TLS_CA or tls.ca in the settings file"
+_CERT: Final = "see --tls-cert, LBCTL_TLS_CERT or tls.cert in the settings file"
+_KEY: Final = "see --tls-key, LBCTL_TLS_KEY or tls.key in the settings file"
 
 # What the peer's alert, or our own side, has to say; the words after it are OpenSSL's names of the same.
 _SAID: Final = {
@@ -100,7 +105,7 @@ def _context(options: TlsOptions) -> ssl.SSLContext:
     if options.cert is not None:
         _load_own(context, options.cert, options.key)
     elif options.key is not None:
-        raise UsageError(f"the client key {options.key} needs a client certificate")
+        raise UsageError(f"the private key {options.key} needs a client certificate", _CERT)
     return context
 
 
@@ -111,36 +116,41 @@ def _pem(options: TlsOptions) -> Pem:
 
 
 def _load_authorities(context: ssl.SSLContext, path: Path) -> None:
-    _check_readable(path, "CA file")
+    _check_readable(path, "CA file", _CA)
     try:
         context.load_verify_locations(path)
     except ssl.SSLError as error:
-        raise UsageError(f"the CA file {path} holds no usable PEM certificates: {_short(error)}") from None
+        raise UsageError(f"the CA file {path} holds no usable PEM certificates: {_short(error)}", _CA) from None
 
 
 def _load_own(context: ssl.SSLContext, cert: Path, key: Path | None) -> None:
-    _check_readable(cert, "client certificate")
+    _check_readable(cert, "client certificate", _CERT)
     if key is not None:
-        _check_readable(key, "client key")
-    where = f"the client certificate {cert}" + ("" if key is None else f" with the key {key}")
+        _check_readable(key, "private key", _KEY)
+    where = f"the client certificate {cert}" + ("" if key is None else f" with the private key {key}")
     try:
-        context.load_cert_chain(cert, key, password=_refuse_to_ask)
+        context.load_cert_chain(cert, key, password=partial(_refuse_to_ask, key or cert))
     except ssl.SSLError as error:
         if error.reason == "KEY_VALUES_MISMATCH":
-            raise UsageError(f"the client key {key or cert} does not belong to the certificate {cert}") from None
-        raise UsageError(f"{where} cannot be used: {_short(error)}") from None
+            raise UsageError(f"the private key {key or cert} does not belong to the certificate {cert}", _KEY) from None
+        raise UsageError(f"{where} cannot be used: {_short(error)}", _CERT) from None
 
 
-def _refuse_to_ask() -> str:
-    raise UsageError(_NO_PASSPHRASE)
+def _refuse_to_ask(key: Path) -> str:
+    raise UsageError(
+        f"the private key {key} has a passphrase, which lbctl cannot ask for",
+        f"openssl pkey -in {quote(str(key))} -out PLAIN makes one without",
+    )
 
 
-def _check_readable(path: Path, what: str) -> None:
+def _check_readable(path: Path, what: str, source: str) -> None:
     """OpenSSL's own errors do not say which file they are about."""
     try:
         path.read_bytes()
     except OSError as error:
-        raise UsageError(f"the {what} {path} cannot be read: {(error.strerror or str(error)).lower()}") from None
+        raise UsageError(
+            f"the {what} {path} cannot be read: {(error.strerror or str(error)).lower()}", source
+        ) from None
 
 
 def _short(error: Exception) -> str:

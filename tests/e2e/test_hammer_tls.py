@@ -130,7 +130,11 @@ async def test_a_tls_server_is_told_with_the_options_that_reach_it() -> None:
         (("--tls-skip-verify", "--plaintext"), "--plaintext and --tls-skip-verify contradict each other", None),
         (CLIENT[:2], "--tls-cert and --tls-key belong together", "give both, or neither"),
         (CLIENT[2:], "--tls-cert and --tls-key belong together", "give both, or neither"),
-        (("--tls-ca", "/nowhere/ca.pem"), "the CA file /nowhere/ca.pem cannot be read: no such file or directory", ""),
+        (
+            ("--tls-ca", "/nowhere/ca.pem"),
+            "the CA file /nowhere/ca.pem cannot be read: no such file or directory",
+            "see --tls-ca, LBCTL_TLS_CA or tls.ca in the settings file",
+        ),
         (("--tls-ca", ""), "--tls-ca: no file is named", ""),
         (("--tls-server-name", "a:1"), "--tls-server-name: 'a:1' is not a host name or an IP address", ""),
     ],

@@ -260,14 +260,37 @@ def test_files_that_cannot_be_used_are_named_with_what_is_wrong_with_them(tmp_pa
     assert refusal(TlsOptions(ca=empty)).startswith(f"the CA file {empty} holds no usable PEM certificates")
     assert refusal(TlsOptions(ca=CLIENT_KEY)).startswith(f"the CA file {CLIENT_KEY} holds no usable PEM certificates")
     assert refusal(TlsOptions(cert=missing)).startswith(f"the client certificate {missing} cannot be read")
-    assert refusal(TlsOptions(cert=CLIENT_CERT, key=missing)).startswith(f"the client key {missing} cannot be read")
+    assert refusal(TlsOptions(cert=CLIENT_CERT, key=missing)).startswith(f"the private key {missing} cannot be read")
     assert refusal(TlsOptions(cert=empty)).startswith(f"the client certificate {empty} cannot be used")
-    assert refusal(TlsOptions(key=CLIENT_KEY)) == f"the client key {CLIENT_KEY} needs a client certificate"
+    assert refusal(TlsOptions(key=CLIENT_KEY)) == f"the private key {CLIENT_KEY} needs a client certificate"
     other = CERTS / "other.key"
     told = refusal(TlsOptions(cert=CLIENT_CERT, key=other))
-    assert told == f"the client key {other} does not belong to the certificate {CLIENT_CERT}"
-    locked = refusal(TlsOptions(cert=CLIENT_CERT, key=CERTS / "locked.key"))
-    assert locked == "a key with a passphrase cannot be used: lbctl would have to ask for it"
+    assert told == f"the private key {other} does not belong to the certificate {CLIENT_CERT}"
+
+
+def test_a_key_with_a_passphrase_is_named_with_the_command_that_makes_one_without(tmp_path: Path) -> None:
+    key = tmp_path / "my own.key"
+    key.write_bytes((CERTS / "locked.key").read_bytes())
+    with pytest.raises(UsageError) as caught:
+        Credentials(TlsOptions(cert=CLIENT_CERT, key=key))
+    assert str(caught.value) == f"the private key {key} has a passphrase, which lbctl cannot ask for"
+    assert caught.value.hint == f"openssl pkey -in '{key}' -out PLAIN makes one without"
+
+
+@pytest.mark.parametrize(
+    ("options", "option"),
+    [
+        (TlsOptions(ca=Path("/nowhere")), "--tls-ca, LBCTL_TLS_CA or tls.ca"),
+        (TlsOptions(ca=CLIENT_KEY), "--tls-ca, LBCTL_TLS_CA or tls.ca"),
+        (TlsOptions(cert=Path("/nowhere")), "--tls-cert, LBCTL_TLS_CERT or tls.cert"),
+        (TlsOptions(cert=CLIENT_CERT, key=Path("/nowhere")), "--tls-key, LBCTL_TLS_KEY or tls.key"),
+        (TlsOptions(cert=CLIENT_CERT, key=CERTS / "other.key"), "--tls-key, LBCTL_TLS_KEY or tls.key"),
+    ],
+)
+def test_where_a_file_that_cannot_be_used_was_named_is_told(options: TlsOptions, option: str) -> None:
+    with pytest.raises(UsageError) as caught:
+        Credentials(options)
+    assert caught.value.hint == f"see {option} in the settings file"
 
 
 def test_a_certificate_and_its_key_may_share_a_file(tmp_path: Path) -> None:
