@@ -57,6 +57,7 @@ class Subchannel:
         self._clock = clock
         self._options = options
         self._keep_messages = keep_messages
+        self._half = options.limits.last_stream // 2  # the id by which a connection has taken half the calls it may
         self._links = Links()
         self._parked: list[tuple[Call, Request | None]] = []
         self._seat = Seat(self, patience_s)
@@ -158,7 +159,9 @@ class Subchannel:
         session = link.session
         if session.draining or self.state is Connectivity.SHUTDOWN:
             self._seat.review(link)
-        if session.done or session.replies or session.unsent or session.refused:
+        elif session.next_id > self._half:
+            self._seat.look_ahead(link)
+        if session.done or session.replies or session.unsent or session.refused or session.gaps:
             self._listener.finished(self, session, now_ns)
 
     def lost(self, link: Link) -> None:
