@@ -47,6 +47,7 @@ class Reporter:
     _balance: Balance | None = field(default=None, init=False)
     _balance_ns: int = field(default=0, init=False)
     _wire: Wire = field(default=_UNTOLD, init=False)
+    _wires: Mapping[Lane, Wire] = field(default_factory=dict, init=False)
     _first_byte: Histogram = field(default_factory=Histogram, init=False)
     _wire_ns: int = field(default=0, init=False)
 
@@ -85,7 +86,7 @@ class Reporter:
             service_time=tally.service_time,
             wait=tally.wait,
             balance=self._judged(fresh=over),
-            backends=tuple(self._rows(whole=over)),
+            backends=tuple(self._rows()),
             events=self.events,
             generator=self.pulse.generator(
                 task.engine, tally.latency, spun_ns=loop.spun_ns, doubts=self._doubts(waits, wire)
@@ -106,6 +107,7 @@ class Reporter:
             return
         self._wire_ns = now
         lanes, tally = self.backends.lanes.values(), self.accounts.tally
+        self._wires = {lane: _wire(lane, self._untold) for lane in lanes}
         gauges = [transport.gauges() for lane in lanes for transport in lane.transports]
         counters = sum_of(lane.counters() for lane in lanes)
         self._wire = wire_of(
@@ -131,11 +133,11 @@ class Reporter:
             self._balance_ns = now
         return self._balance
 
-    def _rows(self, *, whole: bool) -> Sequence[BackendRow]:
-        """One row per backend, of a ``whole`` report with what its connections did."""
+    def _rows(self) -> Sequence[BackendRow]:
+        """One row per backend."""
         expectations = self.balancer.expectations()
         return [
-            _row(lane, expectations.get(lane.peer, 0.0), _wire(lane, self._untold) if whole else _UNTOLD)
+            _row(lane, expectations.get(lane.peer, 0.0), self._wires.get(lane, _UNTOLD))
             for lane in self.backends.lanes.values()
         ]
 

@@ -78,7 +78,7 @@ class BackendRow:
     joined_s: float
     left_s: float | None
     dropped: int = 0
-    wire: Wire = field(default_factory=Wire)  # of a finished run
+    wire: Wire = field(default_factory=Wire)  # a second old at most
 
 
 @dataclass(frozen=True, slots=True)

@@ -50,7 +50,7 @@ def body(report: Report, ui: Ui, width: int, height: int, look: Look) -> list[st
     if ui.page == "events":
         return events_page(report, ui, shape.body, width, look)
     if ui.page == "connections":
-        return connections_page(report, shape.body, width, look)
+        return connections_page(report, ui, shape.body, width, look)
     rows = ui.ordered(report)
     chosen = rows[ui.position(rows)] if rows and ui.can_type else None
     lines = table(report, ui, shape.rows, width, look) + lower(report, ui, shape, chosen, width, look)

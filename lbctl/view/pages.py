@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from lbctl.stats.report import Report
+from lbctl.view.connection_table import connection_table
 from lbctl.view.connections import connection_lines
 from lbctl.view.event_panel import error_lines, event_lines
 from lbctl.view.header import fraction
@@ -117,13 +118,14 @@ def events_page(report: Report, ui: Ui, lines: int, width: int, look: Look) -> l
     return filled([*head, rule(title, width, look), *event_lines(report, rows, width, look, skip)], lines)
 
 
-def connections_page(report: Report, lines: int, width: int, look: Look) -> list[str]:
-    """What happened on connections and streams, all of it; exactly ``lines`` lines."""
+def connections_page(report: Report, ui: Ui, lines: int, width: int, look: Look) -> list[str]:
+    """What happened on connections and streams, then per backend as far as there is room; exactly ``lines`` lines."""
     found = [rule("CONNECTIONS", width, look)]
     found += [look.elide(line, width) for line in connection_lines(report, look, whole=True)]
     streams = stream_lines(report)
     if streams:
         found += [rule("STREAMS", width, look), *(look.elide(line, width) for line in streams)]
+    found += connection_table(ui.ordered(report), lines - len(found), width, look)
     return filled(found, lines)
 
 

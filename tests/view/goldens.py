@@ -65,6 +65,7 @@ GOLDENS: dict[str, Callable[[], str]] = {
     "hammer-80x24-warned": lambda: hammer(80, 24, generator=_WARNED),
     "hammer-80x24-open-loop": lambda: hammer(80, 24, rps=5000.0),
     "hammer-80x24-connections": lambda: connections(80, 24),
+    "hammer-140x45-connections": lambda: connections(140, 45),
     "hammer-80x24-streams": lambda: connections(80, 24, streaming()),
     "hammer-100x30-twenty": lambda: hammer(100, 30, 20, skewed=True),
     "hammer-140x45": lambda: hammer(140, 45, skewed=True),

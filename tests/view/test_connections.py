@@ -7,12 +7,13 @@ from dataclasses import replace
 import pytest
 
 from lbctl.load.wires import untold
-from lbctl.stats.report import Wait, Wire
+from lbctl.stats.report import Report, Wait, Wire
 from lbctl.view.connections import connection_lines
 from lbctl.view.pages import connections_page
 from lbctl.view.run_document import run_document
 from lbctl.view.summary import summary
 from lbctl.view.theme import PLAIN, UNICODE, Look
+from lbctl.view.ui import Ui
 from tests.view.sample import open_loop, sample, streaming, troubled
 from tests.view.test_document import validate
 
@@ -86,10 +87,10 @@ def test_the_document_of_a_streaming_method_counts_messages() -> None:
 
 
 def test_the_page_of_connections_has_the_streams_too() -> None:
-    lines = connections_page(streaming(), 20, 80, LOOK)
+    lines = connections_page(streaming(), Ui(), 20, 80, LOOK)
     assert lines[2].startswith("─ STREAMS ─")
     assert "  sent      31,000 messages (2,562/s)    5 per call" in lines
-    assert not any("STREAMS" in line for line in connections_page(sample(3), 20, 80, LOOK))
+    assert not any("STREAMS" in line for line in connections_page(sample(3), Ui(), 20, 80, LOOK))
 
 
 def test_the_document_has_null_where_an_engine_cannot_know_and_counts_where_it_can() -> None:
@@ -109,3 +110,26 @@ def test_the_document_has_null_where_an_engine_cannot_know_and_counts_where_it_c
 
 def test_the_own_connections_know_everything() -> None:
     assert untold("wire", "smooth_wrr") == frozenset()
+
+
+def with_wires(number: int) -> Report:
+    rows = sample(number).backends
+    wire = Wire(sockets=4, opened=6, closed={"by peer": 1, "reset \x1b[2J": 1}, stream_limit=100, waiting=7)
+    return replace(sample(number), backends=(replace(rows[0], wire=wire), *rows[1:]))
+
+
+def test_the_page_of_connections_has_a_line_for_each_backend() -> None:
+    lines = connections_page(with_wires(3), Ui(), 20, 80, LOOK)
+    assert lines[2].startswith("─ BACKENDS ─")
+    assert lines[3:5] == [
+        "  ADDRESS          OPEN OPENED LIMIT WAITING  CLOSED",
+        "  10.0.0.11:50051     4      6   100       7  by peer 1  reset \\x1b[2J 1",
+    ]
+    assert lines[5].split() == ["10.0.0.12:50051", "0", "0", "-", "0", "-"]
+
+
+def test_backends_that_do_not_fit_on_the_page_of_connections_are_counted() -> None:
+    lines = connections_page(with_wires(12), Ui(), 10, 80, LOOK)
+    assert len(lines) == 10
+    assert lines[-1] == "  7 more"
+    assert not any("BACKENDS" in line for line in connections_page(with_wires(12), Ui(), 4, 80, LOOK))
