@@ -7,6 +7,7 @@ from collections.abc import Iterable
 from typing import Final
 
 from lbctl.clock import Clock
+from lbctl.load.warnings import milliseconds
 from lbctl.stats.histogram import Histogram
 from lbctl.stats.report import Generator
 
@@ -67,5 +68,5 @@ def _warnings(busy: float, lag_ms: float, latency: Histogram) -> tuple[str, ...]
         found.append(f"the generator was {busy:.0%} busy: throughput is a lower bound, latency an upper one")
     median_ms = latency.quantile(0.5) / 1000 if latency.total else 0.0
     if lag_ms > max(_LAG_FLOOR_MS, _LAG_SHARE * median_ms):
-        found.append(f"the event loop was {lag_ms:.1f} ms late at p99: latencies include that")
+        found.append(f"the event loop was {milliseconds(lag_ms)} late at p99: latencies include that")
     return tuple(found)

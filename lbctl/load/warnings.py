@@ -30,7 +30,7 @@ def on_starts(starts: Starts | None) -> Iterator[str]:
     """The rate was kept, but not to the millisecond."""
     if starts is not None and starts.late > _LATE * max(starts.delays.total, _FEW):
         share = starts.late / starts.delays.total
-        yield f"{share:.0%} of the calls were started more than 1 ms late: the times include that"
+        yield f"{share:.0%} of the calls were started more than 1ms late: the times include that"
 
 
 def on_waits(waits: Mapping[str, Wait], stream_limit: int | None) -> Iterator[str]:
@@ -56,6 +56,15 @@ def on_connections(wire: Wire, most_resets: int, *, many: bool) -> Iterator[str]
 
 def _cancelled(most: int) -> str:
     return f"{most} calls of one backend were cancelled within 30s; --no-rst leaves them to its own deadline"
+
+
+def milliseconds(ms: float) -> str:
+    """A time as all others are written: two or three digits, no blank before the unit."""
+    if ms < 9.95:
+        return f"{ms:.1f}ms"
+    if ms < 999.5:
+        return f"{ms:.0f}ms"
+    return f"{ms / 1e3:.2f}s" if ms < 9_995 else f"{ms / 1e3:.1f}s"
 
 
 def percent(share: float) -> str:

@@ -53,7 +53,7 @@ def _rest(report: Report) -> Iterator[tuple[str, str]]:
         words.append(f"{wire.replies_per_read:.1f} replies per read")
     yield from _line("bytes", words)
     if wire.header_cache_hit is not None:
-        yield "headers", f"{wire.header_cache_hit * 100:.1f}% of the blocks known from before"
+        yield "headers", f"HPACK blocks seen before {wire.header_cache_hit * 100:.1f}%"
     named = {
         "settings": wire.settings,
         "pings": wire.pings,

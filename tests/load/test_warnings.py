@@ -2,9 +2,10 @@ from __future__ import annotations
 
 import pytest
 
-from lbctl.load.warnings import on_connections, on_drops, on_starts, on_waits
+from lbctl.load.warnings import milliseconds, on_connections, on_drops, on_starts, on_waits
 from lbctl.stats.histogram import Histogram
 from lbctl.stats.report import Starts, Wait, Wire
+from lbctl.view.text import duration
 
 
 def starts(late: int, total: int) -> Starts:
@@ -26,8 +27,13 @@ def test_dropped_calls_and_late_starts_are_said() -> None:
     assert list(on_drops(1)) == ["1 call was dropped, too many in flight when due; the rate was not kept"]
     assert list(on_drops(1200)) == ["1,200 calls were dropped, too many in flight when due; the rate was not kept"]
     assert list(on_starts(starts(600, 1000))) == [
-        "60% of the calls were started more than 1 ms late: the times include that"
+        "60% of the calls were started more than 1ms late: the times include that"
     ]
+
+
+@pytest.mark.parametrize("ms", [1.0, 9.94, 9.96, 39.7, 999.4, 999.6, 1250.0, 9994.0, 12_500.0])
+def test_times_are_written_as_the_screen_writes_them(ms: float) -> None:
+    assert milliseconds(ms) == duration(ms * 1e3)
 
 
 @pytest.mark.parametrize(

@@ -33,7 +33,7 @@ def test_everything_is_told_on_request() -> None:
         "  sockets   3 opened  3 open",
         "  waits     slot 4 calls, 0.1% of the time",
         "  bytes     10 in  10 out  1.0 replies per read",
-        "  headers   90.0% of the blocks known from before",
+        "  headers   HPACK blocks seen before 90.0%",
         "  frames    settings 3",
     ]
 
