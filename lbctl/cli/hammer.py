@@ -71,6 +71,8 @@ def hammer(
     with Sink(settings, caps, result, wanted.service) as sink:
         for slip in slips(request):
             sink.note(f"note: {slip}")
+        if caps.refused:
+            sink.note(f"note: --ui live: {caps.refused}; progress is shown as lines")
         # -q leaves out progress nobody asked for; a live view is what a terminal is for.
         write = sink.note if result.ui is None else sink.say
         screen = run_screen(caps, write, interval_s=result.interval or 5.0, fps=result.fps)

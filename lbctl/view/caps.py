@@ -48,12 +48,14 @@ class Caps:
     err_glyphs: Glyphs
     out_width: int | None  # None: as wide as the content
     fps: float
+    refused: str = ""  # why there is no live view although it was asked for
 
 
 def decide(env: Mapping[str, str], streams: Streams, wishes: Wishes | None = None) -> Caps:
     """One answer for the whole process. Colour never switches animation on, and no colour never switches it off."""
     wishes = wishes or Wishes()
-    screen = _screen(env, streams, wishes.ui)
+    obstacle = _obstacle(env, streams)
+    screen = _screen(env, wishes.ui, obstacle)
     dumb = _dumb(env)
     ascii_only = wishes.ascii_only or _set(env, "LBCTL_ASCII") or dumb
     # outside a terminal, characters beyond ASCII in talk help nobody
@@ -67,14 +69,26 @@ def decide(env: Mapping[str, str], streams: Streams, wishes: Wishes | None = Non
         err_glyphs=glyphs_for(streams.stderr_encoding, ascii_only=err_ascii),
         out_width=_width(env, streams),
         fps=FPS_REMOTE if _set(env, "SSH_CONNECTION") else FPS,
+        refused=obstacle if wishes.ui == "live" else "",
     )
 
 
-def _screen(env: Mapping[str, str], streams: Streams, ui: str) -> str:
+def _obstacle(env: Mapping[str, str], streams: Streams) -> str:
+    """Return why a live view cannot be drawn; "" if it can."""
+    if not streams.stderr_tty:
+        return "standard error is not a terminal"
+    if not streams.foreground:
+        return "lbctl is in the background"
+    if _dumb(env):
+        return f"TERM is {env['TERM']}" if env.get("TERM") else "TERM is not set"
+    return ""
+
+
+def _screen(env: Mapping[str, str], ui: str, obstacle: str) -> str:
     if ui in ("plain", "none"):
         return ui
-    if not streams.stderr_tty or not streams.foreground or _dumb(env):
-        return "plain"  # even if live was asked for: it cannot be drawn
+    if obstacle:
+        return "plain"
     return "plain" if ui == "auto" and _set(env, "CI") else "live"
 
 

@@ -96,3 +96,19 @@ def test_the_width_of_tables_is_that_of_the_terminal_they_go_to() -> None:
 def test_over_ssh_frames_are_fewer() -> None:
     assert caps().fps == 8
     assert caps(SSH_CONNECTION="10.0.0.1 5 10.0.0.2 22").fps == 4
+
+
+@pytest.mark.parametrize(
+    ("found", "why"),
+    [
+        (caps(ui="live"), ""),
+        (caps(CRON), ""),
+        (caps(CRON, ui="plain"), ""),
+        (caps(CRON, ui="live"), "standard error is not a terminal"),
+        (caps(BACKGROUND, ui="live"), "lbctl is in the background"),
+        (caps(TERM="dumb", ui="live"), "TERM is dumb"),
+        (caps(TERM="", ui="live"), "TERM is not set"),
+    ],
+)
+def test_a_live_view_that_was_asked_for_and_cannot_be_has_a_reason(found: Caps, why: str) -> None:
+    assert found.refused == why
