@@ -33,7 +33,7 @@ _UNTOLD: Final = Wire()
 
 @dataclass(slots=True)
 class Reporter:
-    """Reads the parts of a run, changes none of them, and remembers only its last verdict."""
+    """Reads the parts of a run, changes none of them, and remembers only what is not to be added up for every frame."""
 
     task: Task
     clock: Clock
@@ -50,6 +50,7 @@ class Reporter:
     _wires: Mapping[Lane, Wire] = field(default_factory=dict, init=False)
     _first_byte: Histogram = field(default_factory=Histogram, init=False)
     _wire_ns: int = field(default=0, init=False)
+    _stopping_ns: int = field(default=0, init=False)
 
     def report(self, *, started_at: datetime, elapsed_s: float, stopping: bool, end_reason: str | None) -> Report:
         """Everything measured so far; cheap enough for every frame."""
@@ -98,7 +99,14 @@ class Reporter:
             wire=wire,
             waits=waits,
             retried=dict(engine.retries),
+            grace_s=self._grace_left_s() if stopping else None,
         )
+
+    def _grace_left_s(self) -> float:
+        """The grace time, counted from the first report that is asked for while the run stops."""
+        now = self.clock.now_ns()
+        self._stopping_ns = self._stopping_ns or now
+        return max(self.task.grace_s - (now - self._stopping_ns) / 1e9, 0.0)
 
     def _renew(self, *, fresh: bool) -> None:
         """Add up what takes long: the connections of all backends, and when replies began."""

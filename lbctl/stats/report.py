@@ -190,4 +190,5 @@ class Report:
     streams: Streams | None = None  # of a streaming method
     wire: Wire = field(default_factory=Wire)  # a second old at most, and so is ``first_byte``
     waits: Mapping[str, Wait] = field(default_factory=dict)  # connection | slot | window | peer
+    grace_s: float | None = None  # while stopping: what is left until calls in flight are cancelled
     retried: Mapping[str, int] = field(default_factory=dict)  # refused | goaway; retries by why

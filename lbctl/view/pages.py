@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from math import ceil
+
 from lbctl.stats.report import Report
 from lbctl.view.connection_table import connection_table
 from lbctl.view.connections import connection_lines
@@ -54,6 +56,7 @@ def footer(report: Report, ui: Ui, width: int, look: Look) -> str:
     """Return the keys that do something now; while stopping, what is waited for."""
     if report.stopping:
         words = f" stopping, {report.in_flight:,} in flight"
+        words += "" if report.grace_s is None else f", up to {ceil(report.grace_s)}s"
         words += " (q or Ctrl-C again: abort)" if ui.can_type else " (Ctrl-C again: abort)"
         role = look.style.warn + look.style.reverse
         return look.paint(role, look.left(words, width))

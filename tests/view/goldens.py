@@ -61,7 +61,7 @@ GOLDENS: dict[str, Callable[[], str]] = {
     "hammer-80x24-help": lambda: hammer(80, 24, page="help"),
     "hammer-80x24-events": lambda: hammer(80, 24, page="events"),
     "hammer-80x24-paused": lambda: hammer(80, 24, paused=True),
-    "hammer-80x24-stopping": lambda: hammer(80, 24, stopping=True),
+    "hammer-80x24-stopping": lambda: hammer(80, 24, stopping=True, grace_s=4.2),
     "hammer-80x24-warned": lambda: hammer(80, 24, generator=_WARNED),
     "hammer-80x24-open-loop": lambda: hammer(80, 24, rps=5000.0),
     "hammer-80x24-connections": lambda: connections(80, 24),
