@@ -5,17 +5,21 @@
 
 After a graceful GOAWAY the replacement is connected while the old connection finishes its calls: a server with a
 maximum connection age does not leave the rotation. One whose replacement takes long does.
+
+A connection that may take only so many calls has its successor connected beforehand.
 """
 
 from __future__ import annotations
 
 import asyncio
-from typing import Protocol
+from typing import Final, Protocol
 
 from lbctl.rpc.connector import Connector
 from lbctl.rpc.link import Link
 from lbctl.rpc.transport import Connectivity
 from lbctl.wire.frames import ErrorCode, goaway
+
+_AHEAD: Final = 4  # connecting takes a few round trips, and every call in flight is followed by another in one
 
 
 class Sitter(Protocol):
@@ -41,14 +45,17 @@ class Seat:
     def __init__(self, sitter: Sitter, patience_s: float) -> None:
         self.link: Link | None = None
         self.connector: Connector  # set by who makes both
+        self._successor: Link | None = None  # ready to be used when the one in use takes no more calls
+        self._looks_ahead = False
         self._sitter = sitter
         self._patience_s = patience_s
         self._patience: asyncio.TimerHandle | None = None
 
     @property
     def seeks(self) -> bool:
-        """Whether there is no connection to use, and one is wanted."""
-        return self.link is None and self._sitter.state is not Connectivity.SHUTDOWN
+        """Whether a connection is wanted that is not there: to be used now, or next."""
+        wanted = self.link is None or (self._looks_ahead and self._successor is None)
+        return wanted and self._sitter.state is not Connectivity.SHUTDOWN
 
     def connect(self) -> None:
         """Begin to look for a connection, unless there is one."""
@@ -58,6 +65,7 @@ class Seat:
     def shut(self) -> None:
         """Let go of the connection, and look for no other."""
         self._unseat()
+        self._successor = None
         self._be_patient_no_more()
         self.connector.stop()
 
@@ -70,19 +78,36 @@ class Seat:
 
     def failed(self, reason: str) -> None:
         """An attempt failed, and the next one has to wait."""
+        if self.link is not None:
+            return  # it was for later
         self._sitter.become(Connectivity.TRANSIENT_FAILURE, reason)
         self._sitter.without()
 
     def adopt(self, link: Link) -> None:
         """A new connection is ready."""
+        self._looks_ahead = False
+        if self.link is not None:
+            self._successor = link
+            return
         self._be_patient_no_more()
         self.link = link
         self._sitter.seated(link)
 
     # What becomes of connections.
 
+    def look_ahead(self, link: Link) -> None:
+        """Connect the successor of a connection that will soon have taken all the calls it may."""
+        session = link.session
+        left = (session.last_stream - session.next_id) // 2 + 1
+        in_flight = len(session.open) + len(session.done) + len(session.replies)
+        if link is self.link and self._successor is None and left <= _AHEAD * max(1, in_flight):
+            self._looks_ahead = True
+            self.connect()
+
     def review(self, link: Link) -> None:
         """A connection takes no more calls, or nobody wants to send any."""
+        if link is self._successor:
+            self._successor = None
         if link.session.closed:
             self._fell(link)
         elif link.session.ready:
@@ -93,8 +118,9 @@ class Seat:
         if link is self.link:
             self._unseat()
             self.connector.judge_lost(link)
-            self._sitter.become(self._state_without, link.session.closed)
-            self.connect()
+            if not self._succeeded():
+                self._sitter.become(self._state_without, link.session.closed)
+                self.connect()
 
     def _drain(self, link: Link) -> None:
         """Send nothing new on a connection, give back what waits for it, close it once its calls have ended."""
@@ -109,12 +135,21 @@ class Seat:
     def _replace(self, link: Link) -> None:
         """Connect anew; unless that has to wait or takes long, the backend stays in the rotation meanwhile."""
         reason = self.connector.judge_left(link)
+        if self._succeeded():
+            return
         if self.connector.delays_next:
             self._step_down(reason)
         else:
             loop = asyncio.get_running_loop()
             self._patience = loop.call_later(self._patience_s, self._step_down, reason)
         self.connect()
+
+    def _succeeded(self) -> bool:
+        """Use the successor, if it is ready."""
+        successor, self._successor = self._successor, None
+        if successor is not None:
+            self.adopt(successor)
+        return successor is not None
 
     def _step_down(self, reason: str) -> None:
         if self._sitter.state is Connectivity.READY:

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 from lbctl.model import Code, Reply
+from lbctl.rpc.options import ConnectionOptions
+from lbctl.wire.limits import Limits
 from tests.fakes import quiet_loop, turns, until
 from tests.rpc.bench import CONNECTING, FAILURE, READY, Bench, OneCall, ends
 from tests.wire import frames as h2
@@ -134,4 +136,73 @@ async def test_a_peer_that_says_something_else_in_every_goaway_cannot_fill_the_c
     assert len(counters) < 250
     assert counters["goaway: (other)"] > 100
     assert counters["closed: after GOAWAY"] == 300
+    await bench.aclose()
+
+
+def limited(calls: int) -> ConnectionOptions:
+    return ConnectionOptions(limits=Limits(max_requests=calls))
+
+
+async def test_the_successor_of_a_connection_that_is_soon_used_up_is_ready_before_it_is_needed() -> None:
+    bench = Bench(options=limited(6))
+    await bench.connect()
+    old = bench.host.end
+    first = await bench.send(3)
+    old.answer(2)
+    await turns()
+    new = bench.host.end
+    assert (new is old, new.is_open) == (False, True)
+    first += await bench.send(3)  # the last ones it may take
+    assert (old.heads, new.heads) == (6, 0)
+    old.answer(4)
+    await turns()
+    second = await bench.send(1)
+    assert (old.is_open, new.heads) == (False, 1)
+    new.answer(1)
+    await turns()
+    assert ends(first + second) == ["OK"] * 7
+    assert bench.told == [(CONNECTING, ""), (READY, "")]
+    await bench.aclose()
+
+
+async def test_a_successor_that_cannot_be_made_leaves_the_connection_in_use_alone() -> None:
+    bench = Bench(options=limited(4))
+    await bench.connect()
+    old = bench.host.end
+    bench.host.mode = "refuse"
+    calls = await bench.send(3)
+    old.answer(3)
+    await turns()
+    assert bench.told == [(CONNECTING, ""), (READY, "")]
+    bench.host.mode = "accept"
+    calls += await bench.send(1)
+    assert old.heads == 4
+    await bench.wake()
+    old.answer(1)
+    await turns()
+    calls += await bench.send(1)
+    bench.host.end.answer(1)
+    await turns()
+    assert ends(calls) == ["OK"] * 5
+    await bench.aclose()
+
+
+async def test_a_successor_that_is_lost_before_its_turn_is_not_used() -> None:
+    bench = Bench(options=limited(4))
+    await bench.connect()
+    old = bench.host.end
+    calls = await bench.send(3)
+    old.answer(3)
+    await turns()
+    lost = bench.host.end
+    lost.goaway(h2.LARGEST_WINDOW)
+    await turns()
+    assert (lost is old, lost.is_open, bench.subchannel.state) == (False, False, READY)
+    calls += await bench.send(1)
+    old.answer(1)
+    await turns()
+    calls += await bench.send(1)
+    bench.host.end.answer(1)
+    await turns()
+    assert ends(calls) == ["OK"] * 5
     await bench.aclose()
