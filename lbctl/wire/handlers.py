@@ -41,6 +41,8 @@ def on_data(state: State, flags: int, stream: int, payload: bytes) -> None:
     if content is None:
         return None
     if stream not in state.open:
+        if stream in state.ghosts:
+            _credit_ghost(state, stream, len(payload))
         return _late(state, flags, stream)
     response = state.response_of(stream)
     if response.head is None:
@@ -54,6 +56,14 @@ def _late(state: State, flags: int, stream: int) -> None:
     state.count("late_frames")
     if flags & h2.END_STREAM:
         state.exorcise(stream)
+
+
+def _credit_ghost(state: State, stream: int, size: int) -> None:
+    """An abandoned stream needs credit like any other, or the peer could never end it."""
+    state.ghosts[stream] += size
+    if state.ghosts[stream] >= STREAM_WINDOW // 2:
+        state.emit(h2.window_update(stream, state.ghosts[stream]))
+        state.ghosts[stream] = 0
 
 
 def _take(state: State, flags: int, stream: int, content: bytes, response: Response, size: int) -> None:

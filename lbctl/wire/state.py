@@ -114,7 +114,7 @@ class State:
         self.responses: dict[int, Response] = {}
         self.talks: dict[int, Talk] = {}  # the streaming calls among the open ones
         self.agenda: list[tuple[int, int]] = []  # a heap of (ns, stream): when a talk has something to do
-        self.ghosts: set[int] = set()  # streams given up and left to the peer
+        self.ghosts: dict[int, int] = {}  # streams given up and left to the peer, and what they have not got back
         self.waiting: deque[tuple[Call, Request]] = deque()
         self.reader = HeaderReader()
         self.writer = HeaderWriter()
@@ -258,7 +258,7 @@ class State:
             if self.limits.reset_late or self.send.is_open(stream):
                 self.reset(stream, ErrorCode.CANCEL, DEADLINE)
             else:
-                self.ghosts.add(stream)
+                self.ghosts[stream] = 0
                 self.replies.append(self._forget(stream, DEADLINE))
         self.relimit()
         if self.waiting and any(call.deadline_ns <= now_ns for call, _ in self.waiting):
@@ -279,7 +279,7 @@ class State:
     def exorcise(self, stream: int) -> None:
         """An abandoned stream has ended at the peer: its slot is free again."""
         if stream in self.ghosts:
-            self.ghosts.discard(stream)
+            del self.ghosts[stream]
             self.relimit()
 
     def block_unsent(self, begun: Set[int], ended: Set[int]) -> list[Call]:

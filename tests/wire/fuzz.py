@@ -116,7 +116,7 @@ def check(talk: Conversation) -> None:
     known = set(session.open)
     for table in (session.progress, session.responses, session.talks, session.firsts, session.uploading):
         assert set(table) <= known, (set(table), known)
-    assert not session.ghosts & known
+    assert not session.ghosts.keys() & known
     assert talk.ledger.may_send + session.received.uncredited == windows.CONNECTION_WINDOW  # no octet of credit is lost
     assert all(0 <= each.uncredited <= windows.STREAM_WINDOW for each in session.responses.values())
 

@@ -187,10 +187,10 @@ def test_a_stream_left_to_the_server_holds_its_slot_until_it_ends(end: str) -> N
     session.receive({"trailers": okh(1) + msg(1) + trailers(1), "rst": rst(1, 8), "goaway": goaway(1)}[end])
     if end == "goaway":
         assert session.unsent == [third]
-        assert session.ghosts == {1}
+        assert set(session.ghosts) == {1}
     else:
         assert list(session.open.values()) == [third]
-        assert session.ghosts == {3}
+        assert set(session.ghosts) == {3}
 
 
 def test_our_ping_goes_ahead_of_what_is_queued_and_its_answer_is_noticed() -> None:
@@ -288,3 +288,16 @@ def test_a_call_whose_reply_has_begun_was_processed_whatever_a_goaway_says(seen:
     assert [call for call, _ in session.refused] == [untouched]
     ((call, ended),) = session.replies
     assert (call, ended.code, ended.reason) == (begun, Code.UNAVAILABLE, "cut off: GOAWAY NO_ERROR")
+
+
+def test_an_abandoned_stream_gets_credit_until_the_server_ends_it() -> None:
+    session = ready(limits=Limits(reset_late=False))
+    (call,) = started(session, 1)
+    call.deadline_ns = 10
+    session.expire(10)
+    piece = bytes(h2.LARGEST_FRAME)
+    session.receive(okh(1) + data(1, piece) * (9 * MIB // len(piece)))
+    credit = [frame.number for frame in frames_of(session) if frame.kind == h2.WINDOW_UPDATE and frame.stream == 1]
+    assert credit == [4 * MIB, 4 * MIB]
+    session.receive(trailers(1))
+    assert not session.ghosts
