@@ -210,7 +210,7 @@ class Engine:
             self.retries["goaway" if "GOAWAY" in reply.reason else "refused"] += 1
             again = call.again(now_ns)
             again.attempts += 1
-            self._send_again(again, now_ns)
+            self._send_again(again, now_ns, elsewhere_than=lane)
 
     def take_back(self, lane: Lane, calls: Iterable[Batch], now_ns: int) -> None:
         """Calls that waited for a connection of this backend, in vain."""
@@ -235,7 +235,8 @@ class Engine:
         self.completed += 1
         self._accounts.failed(lane, call, reply, now_ns)
 
-    def _send_again(self, call: Batch, now_ns: int) -> None:
+    def _send_again(self, call: Batch, now_ns: int, elsewhere_than: Lane | None = None) -> None:
+        """Pick anew, and once more where that is the backend which has just refused the call."""
         picker = self._balancer.picker
         if picker is None:
             return self._park(call, now_ns)
@@ -243,6 +244,11 @@ class Engine:
             call.timeout_ns = max(1, call.deadline_ns - now_ns)
         peer = picker.pick(_ANY)
         peer.picks += 1
+        if elsewhere_than is not None and peer is elsewhere_than.peer and len(self._lanes) > 1:
+            peer.finished += 1
+            self.given_back += 1
+            peer = picker.pick(_ANY)
+            peer.picks += 1
         return self._lanes[peer].subchannel.enqueue(call)
 
     def _park(self, call: Batch, now_ns: int) -> None:

@@ -182,6 +182,19 @@ async def test_a_refused_call_is_sent_once_more_and_its_end_is_charged_to_who_ga
     await rig.aclose()
 
 
+async def test_a_refused_call_goes_to_another_backend_where_the_policy_allows_that() -> None:
+    rig = Rig(plan(concurrency=1, requests=1), "smooth_wrr")
+    await rig.apply(instance(1, 3), instance(2, 1))  # in turn: 1 1 2 1
+    rig.loop.begin()
+    await rig.do(lambda: rig.end(1).answer(1, refused))
+    assert (rig.end(1).heads, rig.end(2).heads) == (1, 1)
+    assert [lane.peer.picks for lane in rig.backends.lanes.values()] == [2, 1]
+    assert rig.engine.given_back == 1  # the second pick of 1, which got nothing
+    await rig.do(lambda: rig.end(2).answer(1))
+    assert (rig.tally.ok, rig.engine.in_flight) == (1, 0)
+    await rig.aclose()
+
+
 async def test_a_call_refused_twice_has_failed() -> None:
     rig = Rig(plan(concurrency=1, requests=1))
     await rig.begin(1)
