@@ -17,7 +17,7 @@ from lbctl.load.lane import Lane
 from lbctl.load.loops import Loop
 from lbctl.load.plan import Task
 from lbctl.load.pulse import Pulse
-from lbctl.load.warnings import on_connections, on_drops, on_starts, on_waits
+from lbctl.load.warnings import on_connections, on_drops, on_refusals, on_starts, on_waits
 from lbctl.load.wires import sum_of, untold, wire_of
 from lbctl.model import Event
 from lbctl.stats.fairness import judge
@@ -128,6 +128,7 @@ class Reporter:
         resets = [lane.resets for lane in self.backends.lanes.values()]
         yield from on_drops(self.loop.dropped)
         yield from on_waits(waits, wire.stream_limit)
+        yield from on_refusals(wire, self.engine.completed)
         yield from on_connections(
             wire, max((each.most for each in resets), default=0), many=any(each.are_many for each in resets)
         )

@@ -42,6 +42,14 @@ def on_waits(waits: Mapping[str, Wait], stream_limit: int | None) -> Iterator[st
             yield text.format(limit=limit, share=percent(found.share))
 
 
+def on_refusals(wire: Wire, calls: int) -> Iterator[str]:
+    """Servers refused streams, although the limit they state was kept: it is lower in truth, or they are overloaded."""
+    refused = wire.rst_received.get("REFUSED_STREAM", 0)
+    if refused and refused >= _SHARE * calls:
+        limit = f" than the {wire.stream_limit} they allow" if wire.stream_limit else ""
+        yield f"{refused:,} streams were refused by servers; --max-streams N opens fewer at once{limit}"
+
+
 def on_connections(wire: Wire, most_resets: int, *, many: bool) -> Iterator[str]:
     """Servers took us for an attacker, or may have."""
     calm = sum(

@@ -2,7 +2,7 @@ from __future__ import annotations
 
 import pytest
 
-from lbctl.load.warnings import milliseconds, on_connections, on_drops, on_starts, on_waits
+from lbctl.load.warnings import milliseconds, on_connections, on_drops, on_refusals, on_starts, on_waits
 from lbctl.stats.histogram import Histogram
 from lbctl.stats.report import Starts, Wait, Wire
 from lbctl.view.text import duration
@@ -70,3 +70,11 @@ def test_calm_for_other_reasons_is_not() -> None:
 def test_many_resets_are_said_before_a_server_minds() -> None:
     (sentence,) = on_connections(Wire(), 100, many=True)
     assert sentence.endswith("and servers may take that for an attack")
+
+
+def test_refused_streams_are_worth_a_sentence_from_one_in_a_hundred_calls_on() -> None:
+    refusing = Wire(rst_received={"REFUSED_STREAM": 1_200, "CANCEL": 5}, stream_limit=100)
+    told = "1,200 streams were refused by servers; --max-streams N opens fewer at once than the 100 they allow"
+    assert list(on_refusals(refusing, 120_000)) == [told]
+    assert list(on_refusals(refusing, 120_001)) == []
+    assert list(on_refusals(Wire(rst_received={"CANCEL": 5}), 10)) == []
