@@ -13,6 +13,7 @@ from lbctl.model import Code, Instance, Origin, Reply
 from lbctl.rpc.links import add_up
 from lbctl.rpc.transport import Baskets, Connectivity, Transport
 from lbctl.stats.tally import BackendTally
+from lbctl.wire.status import ENDED_HERE
 
 if TYPE_CHECKING:
     from lbctl.load.batch import Batch
@@ -129,8 +130,9 @@ class Lane:
             self._suspect(reply)
             return
         # What is cancelled at the end of a run has no consequences.
-        ours = sent and reply.origin is Origin.CLIENT and reply.code is Code.DEADLINE_EXCEEDED
-        if ours and self.resets.add(now_ns):
+        reset = reply.origin is Origin.CLIENT and reply.code in (Code.DEADLINE_EXCEEDED, Code.RESOURCE_EXHAUSTED)
+        ours = reset or (reply.is_ok and reply.reason == ENDED_HERE)
+        if sent and ours and self.resets.add(now_ns):
             most = self.resets.most
             self._noticed(self, f"{most} calls were cancelled within 30s: servers take that for an attack")
 
