@@ -78,6 +78,11 @@ class Engine:
         return self.issued - self.completed
 
     @property
+    def backends(self) -> int:
+        """How many backends calls have gone to, or may go to."""
+        return len(self._lanes)
+
+    @property
     def parked(self) -> int:
         """Calls that wait because no backend is ready."""
         return len(self._parked)

@@ -52,7 +52,7 @@ class Run:
         self._engine = Engine(
             balancer, accounts, flusher, clock, timeout_ns=plan.timeout_ns, retry=task.retry, judge=task.judge
         )
-        self._loop = loop_for(plan, self._engine, clock, alarms)
+        self._loop = loop_for(plan, self._engine, clock, alarms, task.connection.connections)
         # Jitter of reconnects has its own source: picks must not depend on how often a connection failed.
         dialling = Dialling(
             task.request_for,
