@@ -18,7 +18,7 @@ from benchmarks.figures import Result, cpu, throughput
 from benchmarks.machine import Cores, description, share_out
 from benchmarks.matrix import Matrix, measure, say
 from benchmarks.page import provenance, put
-from benchmarks.scenario import PLAINEST
+from benchmarks.scenario import PLAINEST, UNBOUND
 
 CPU_BUDGETS = {"h2load": 1.5, "ghz": 1 / 5, "grpc.aio": 1 / 8}  # at most, as multiples of the peer's
 THROUGHPUT_BUDGETS = {"h2load": 0.9, "ghz": 4.0}  # at least
@@ -49,6 +49,11 @@ def of_comparison(result: Result) -> Iterator[Verdict]:
         ratio = result.ratio(PLAINEST, peer, throughput)
         kept = None if ratio is None else ratio >= least
         yield Verdict(f"closed-loop throughput against {peer}", f">= {least:.3g}x", _times(ratio), kept)
+    for peer, least in THROUGHPUT_BUDGETS.items():
+        ratio = result.ratio(UNBOUND, peer, throughput)
+        kept = None if ratio is None else ratio >= least
+        what = f"the same against {peer}, in front of a server that answers without looking"
+        yield Verdict(what, f">= {least:.3g}x", _times(ratio), kept)
     yield from _for_information(result)
 
 
@@ -98,7 +103,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     args = parser.parse_args(argv)
     rounds, seconds = (1, SECONDS / 2) if args.quick else (ROUNDS, SECONDS)
     cores, machine = share_out(), description()
-    result = measure(Matrix((PLAINEST,), rounds, scale=0.3 if args.quick else 2.0), cores)
+    result = measure(Matrix((PLAINEST, UNBOUND), rounds, scale=0.3 if args.quick else 2.0), cores)
     verdicts = list(of_comparison(result))
     say("open loop")
     verdicts += of_pacing(rounds, seconds, cores)
@@ -107,7 +112,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     say("picks")
     verdicts += of_picks()
     for verdict in verdicts:
-        print(f"{verdict.what:<66}{verdict.budget:<16}{verdict.measured:<32}{verdict.word if verdict.budget else ''}")
+        print(f"{verdict.what:<78}{verdict.budget:<16}{verdict.measured:<32}{verdict.word if verdict.budget else ''}")
     for name, reason in result.left_out.items():
         print(f"left out: {name}: {reason}")
     if args.markdown:

@@ -17,6 +17,9 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Final
 
+from google.protobuf.descriptor_pb2 import FileDescriptorSet
+from google.protobuf.wrappers_pb2 import DESCRIPTOR, BytesValue
+
 from benchmarks.client import Client, Latency, Task
 from benchmarks.measured import ClientFailed, Cost
 from benchmarks.scenario import METHOD, TIMEOUT_S
@@ -33,6 +36,17 @@ _SENT: Final = {name.decode(): value.decode() for name, value in (*_ASKED.header
 # What lbctl sends with every call, and what the protocol demands. A deadline is work for the server: a timer.
 AS_LBCTL: Final = {name: value for name, value in _SENT.items() if not name.startswith(":")}
 BARE: Final = {name: AS_LBCTL[name] for name in ("te", "content-type")}
+
+
+def described() -> FileDescriptorSet:
+    """What reflection would say of METHOD: both its messages are BytesValue."""
+    files = FileDescriptorSet()
+    DESCRIPTOR.CopyToProto(files.file.add())
+    package, _, service = METHOD.partition("/")[0].rpartition(".")
+    echo = files.file.add(name="echo.proto", package=package, syntax="proto3", dependency=[DESCRIPTOR.name])
+    value = f".{BytesValue.DESCRIPTOR.full_name}"
+    echo.service.add(name=service).method.add(name=METHOD.rpartition("/")[2], input_type=value, output_type=value)
+    return files
 
 
 class H2load(Client):
@@ -82,7 +96,7 @@ class Ghz(Client):
     share = 0.4
     note = (
         "Go. As many connections, all to one of the backends: it takes one address. Binary data, no templates, the "
-        "method looked up by reflection, GOMAXPROCS 1; it decodes replies and keeps a record of each call."
+        "method from a descriptor file, GOMAXPROCS 1; it decodes replies and keeps a record of each call."
     )
 
     def __init__(self, scratch: Path) -> None:
@@ -99,10 +113,28 @@ class Ghz(Client):
     def version(self) -> str:
         return GHZ_VERSION
 
+    def _described(self) -> Path:
+        """The description of the method, as a file."""
+        path = self._scratch / "echo.protoset"
+        if not path.exists():
+            path.write_bytes(described().SerializeToString())
+        return path
+
     def command(self, task: Task, calls: int) -> Sequence[str]:
         trust = ("--cacert", task.ca) if task.scenario.secure else ("--insecure",)
         return (
-            *(str(self._program), *trust, "--call", METHOD, "-B", str(task.delimited), "--skipFirst", "0"),
+            *(
+                str(self._program),
+                *trust,
+                "--protoset",
+                str(self._described()),
+                "--call",
+                METHOD,
+                "-B",
+                str(task.delimited),
+                "--skipFirst",
+                "0",
+            ),
             *("--connections", str(task.sockets), "-c", str(task.in_flight), "-n", str(calls), "--cpus", "1"),
             *("--timeout", f"{TIMEOUT_S}s"),
             *("--disable-template-functions", "--disable-template-data", "-O", "json"),

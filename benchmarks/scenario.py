@@ -20,12 +20,14 @@ class Replies(StrEnum):
     PLAIN = "plain"
     DATED = "dated"  # a trailer differs from reply to reply
     TLS = "tls"
+    REFLEX = "reflex"  # from a server that answers without looking
 
 
 MEANING: Final = {
     Replies.PLAIN: "plaintext, replies that look alike",
     Replies.DATED: "plaintext, a trailer that differs from reply to reply",
     Replies.TLS: "TLS 1.3",
+    Replies.REFLEX: "plaintext, a server that answers without looking: its core is not what bounds the client",
 }
 
 # Calls of the fastest client in one run: one to two seconds of load.
@@ -49,9 +51,16 @@ class Scenario:
         return self.replies is Replies.TLS
 
 
+UNBOUND: Final = Scenario(Replies.REFLEX, 1, 1)  # the same where the server is not in the way
 PLAINEST: Final = Scenario(Replies.PLAIN, 1, 1)  # the cell that budgets are about
-MATRIX: Final = tuple(
-    Scenario(replies, size, connections) for replies in Replies for size in SIZES for connections in CONNECTIONS
+MATRIX: Final[tuple[Scenario, ...]] = (
+    *(
+        Scenario(replies, size, connections)
+        for replies in (Replies.PLAIN, Replies.DATED, Replies.TLS)
+        for size in SIZES
+        for connections in CONNECTIONS
+    ),
+    UNBOUND,
 )
 # Every value of every axis once or more, for a look.
 QUICK: Final = (

@@ -1,11 +1,12 @@
 // Echo_server is the yardstick that every client of benchmarks/ is put in front of: one process that serves the
-// same gRPC services on several ports, on as many more with replies that all differ, and, if asked to, with TLS.
+// same gRPC services on several ports, on as many more with replies that all differ, on as many without grpc-go behind
+// them (reflex.go), and, if asked to, with TLS.
 //
 // Services: grpc.health.v1.Health, reflection, lbctl.bench.Echo/Say, which sends its google.protobuf.BytesValue back
 // unchanged, and fgrpc.PingServer/Ping, which is fortio's.
 //
-// It prints {"description": "grpc-go ...", "ports": {"plain": [...], "dated": [...], "tls": [...]}, "ca": "FILE"} as
-// one line. To every line on its standard input it answers with {"calls": N, "octets": N}: the echoes, and what was in
+// It prints {"description": "grpc-go ...", "ports": {"plain": [...], "dated": [...], ...}, "ca": "FILE"} as one
+// line. To every line on its standard input it answers with {"calls": N, "octets": N}: the echoes, and what was in
 // their messages, since the last time. It ends when its input closes, so it cannot outlive the script that started it.
 package main
 
@@ -51,8 +52,9 @@ func main() {
 	greeting := hello{
 		Description: fmt.Sprintf("grpc-go %s, %s, GOMAXPROCS=%d", grpc.Version, runtime.Version(), *procs),
 		Ports: map[string][]int{
-			"plain": serve(*host, *ports, plain),
-			"dated": serve(*host, *ports, dated),
+			"plain":  serve(*host, *ports, plain),
+			"dated":  serve(*host, *ports, dated),
+			"reflex": serveReflex(*host, *ports),
 		},
 		CA: *ca,
 	}
