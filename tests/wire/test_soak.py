@@ -138,7 +138,7 @@ async def test_a_thousand_successors_take_over_and_nothing_grows(
             for _ in range(ROUNDS):
                 await use_up(client)
             after = footprint()
-        assert client.counters["connections"] in range(WARM + ROUNDS, WARM + ROUNDS + 2)
+        assert client.counters["connections"] in range(WARM + ROUNDS, WARM + ROUNDS + 3)  # successors are begun early
         assert client.counters["protocol_errors"] == 0
     assert max(before.ours, after.ours) < 30
     assert after.octets - before.octets < 100_000
