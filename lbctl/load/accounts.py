@@ -15,10 +15,9 @@ from lbctl.load.lane import Lane
 from lbctl.model import Code, Origin, Reply
 from lbctl.stats.histogram import bucket_of
 from lbctl.stats.tally import Tally
-from lbctl.wire.state import Wait
+from lbctl.wire.state import DEADLINE, Wait
 
 FOREVER_NS: Final = 1 << 62
-LATE: Final = Reply(Code.DEADLINE_EXCEEDED, Origin.CLIENT, "deadline exceeded")
 CANCELLED: Final = Reply(Code.CANCELLED, Origin.CLIENT, "cancelled at the end of the run")
 _CAUSES: Final = {cause: cause.name.lower() for cause in Wait}
 
@@ -77,7 +76,7 @@ class Accounts:
         self.late += count
         self.late_ok += count
         for _ in repeat(None, count):
-            self.failed(lane, call, LATE, now_ns)
+            self.failed(lane, call, DEADLINE, now_ns)
 
     def began(self, early: list[tuple[Batch, int]], replies: list[tuple[Batch, Reply]], now_ns: int) -> None:
         """Calls that ended and whose reply took more than one read; those that are not OK are among ``replies``."""
@@ -107,7 +106,7 @@ class Accounts:
         """Count one end that a backend is charged with: an error, a cancelled call, or the OK end of a stream."""
         if not call.written_ns:
             # Open on the wire, with a part of its request still to be sent; or it never got there.
-            on_the_wire = reply.origin is not Origin.CLIENT or reply.reason == LATE.reason
+            on_the_wire = reply.origin is not Origin.CLIENT or reply.reason == DEADLINE.reason
             (self.written if on_the_wire else self.waited)(call, now_ns)
         # What the peer says of a call may be read after its deadline, and before our own timer has looked.
         late = now_ns >= call.deadline_ns and reply.origin is not Origin.CLIENT
@@ -119,13 +118,13 @@ class Accounts:
         if reply.is_ok and not late:
             self.done(lane, [call], now_ns)
         else:
-            self.failed(lane, call, LATE if late else reply, now_ns)
+            self.failed(lane, call, DEADLINE if late else reply, now_ns)
 
     def failed(self, lane: Lane | None, call: Batch, reply: Reply, now_ns: int) -> None:
         """Count one call that was not OK; without a lane none was chosen."""
         self.tally.lost_ns += max(0, now_ns - call.queued_ns)
         row = lane.row if lane is not None else None
-        if reply.reason == CANCELLED.reason and reply.origin is Origin.CLIENT:
+        if reply.code is Code.CANCELLED and reply.origin is Origin.CLIENT:  # by us, at the end of the run
             self.tally.cancel(row)
         else:
             self.tally.failed(row, reply)

@@ -71,9 +71,8 @@ class Backends:
         identity = peer.instance.identity
         row = self._tally.backend(identity)
         before = self.lanes.get(identity)
-        lane = Lane(
-            peer, row, self._engine, self._changed, self._noticed, self._elapsed_s(), self._new_resets(), before
-        )
+        elapsed_s, connections = self._elapsed_s(), self._dialling.options.connections
+        lane = Lane(peer, row, self._engine, self._changed, self._noticed, elapsed_s, connections, before)
         self.streaming = self._dialling.request_for(peer.instance).stream is not None
         lane.subchannel = self._factory(peer.instance, lane, self._dialling)
         self._subchannels = [known for known in self._subchannels if not known.is_over]
@@ -93,11 +92,6 @@ class Backends:
         self._settle(lane)
         self._note("left", peer.instance.address, "left the registry", "change")
         lane.subchannel.retire()
-
-    def _new_resets(self) -> Resets:
-        options = self._dialling.options
-        # Calls that are left to the server reset nothing.
-        return Resets(options.connections if options.limits.reset_late else 1 << 40)
 
     def _changed(self, lane: Lane, state: Connectivity, reason: str) -> None:
         """A connection came up, went down, or could not be made."""

@@ -12,7 +12,6 @@ from lbctl.balance.peer import Peer
 from lbctl.load.engine import Engine
 from lbctl.load.engines import Dialling, Factory, Renewed, shared
 from lbctl.load.lane import Lane
-from lbctl.load.resets import Resets
 from lbctl.model import Endpoint, Instance, Reply
 from lbctl.rpc.transport import Connectivity
 from lbctl.stats.tally import BackendTally
@@ -25,9 +24,12 @@ class Unplaced(Lane):
 
     def __init__(self, peer: Peer, engine: Engine) -> None:
         no_row = cast(BackendTally, None)  # the tally charges nobody then
-        super().__init__(peer, no_row, engine, _ignore_state, _ignore_text, 0.0, Resets(1 << 40))
+        super().__init__(peer, no_row, engine, _ignore_state, _ignore_text, 0.0, connections=1)
 
-    def heard(self, reply: Reply, now_ns: int, *, sent: bool) -> None:
+    def reset(self, count: int, now_ns: int) -> None:
+        """Nobody to blame."""
+
+    def suspect(self, reply: Reply) -> None:
         """Nobody to blame."""
 
 

@@ -15,14 +15,14 @@ from lbctl.balance.balancer import Balancer
 from lbctl.balance.peer import Peer
 from lbctl.balance.policies.base import Call
 from lbctl.clock import Clock
-from lbctl.load.accounts import CANCELLED, FOREVER_NS, LATE, Accounts
+from lbctl.load.accounts import CANCELLED, FOREVER_NS, Accounts
 from lbctl.load.batch import Batch
 from lbctl.load.lane import Lane
 from lbctl.load.plan import Judge
 from lbctl.model import Code, Origin, Reply
 from lbctl.rpc.link import Flusher
 from lbctl.rpc.transport import Baskets
-from lbctl.wire.state import UNSENT_DEADLINE, Wait
+from lbctl.wire.state import DEADLINE, UNSENT_DEADLINE, Wait
 
 _ANY: Final = Call()
 NO_BACKEND: Final = Reply(Code.UNAVAILABLE, Origin.CLIENT, "no backend was ready before the deadline")
@@ -156,8 +156,8 @@ class Engine:
         if self._judge is not None:
             judge = self._judge
             session.replies = [(call, judge(reply)) for call, reply in session.replies]
-        if session.early or session.gaps:
-            self._absorb_details(session, now_ns)
+        if session.early or session.gaps or session.resets:
+            self._absorb_details(lane, session, now_ns)
         done = session.done
         if done:
             session.done = []
@@ -168,13 +168,16 @@ class Engine:
             self._absorb_rest(lane, session, now_ns)
         self.refill()
 
-    def _absorb_details(self, session: Baskets, now_ns: int) -> None:
-        """When replies began, and the pauses in streams."""
+    def _absorb_details(self, lane: Lane, session: Baskets, now_ns: int) -> None:
+        """When replies began, the pauses in streams, and resets, unless they are those of a run's end."""
         early, session.early = session.early, []
         gaps, session.gaps = session.gaps, []
         replies = cast("list[tuple[Batch, Reply]]", session.replies)
         self._accounts.began(cast("list[tuple[Batch, int]]", early), replies, now_ns)
         self._accounts.tally.streams.record_gaps(gaps)
+        resets, session.resets = session.resets, 0
+        if resets and not self._cancelling:
+            lane.reset(resets, now_ns)
 
     def _stamp(self, calls: list[Batch]) -> None:
         """Calls that waited for a connection, a slot or a window were written just now."""
@@ -194,7 +197,8 @@ class Engine:
             self.completed += 1
             self._accounts.ended(lane, call, reply, now_ns)
             self.given_back += not call.written_ns
-            lane.heard(reply, now_ns, sent=call.written_ns > 0)
+            if reply.origin is Origin.HTTP:
+                lane.suspect(reply)
         for call, reply in refused:
             assert isinstance(call, Batch)
             self._refused(lane, call, reply, now_ns)
@@ -208,7 +212,7 @@ class Engine:
         if not call.written_ns:  # it heard of it, although not all of it may have gone
             self._accounts.written(call, now_ns)
         if now_ns >= call.deadline_ns:
-            self._fail(lane, call, LATE, now_ns)
+            self._fail(lane, call, DEADLINE, now_ns)
         elif call.attempts > 1 or not self._retry:
             self._fail(lane, call, reply, now_ns)
         else:

@@ -9,11 +9,10 @@ from typing import TYPE_CHECKING, Final, cast
 from lbctl.balance.peer import Peer
 from lbctl.balance.policies.delegated import Delegated
 from lbctl.load.resets import Resets
-from lbctl.model import Code, Instance, Origin, Reply
+from lbctl.model import Instance, Reply
 from lbctl.rpc.links import add_up
 from lbctl.rpc.transport import Baskets, Connectivity, Transport
 from lbctl.stats.tally import BackendTally
-from lbctl.wire.status import ENDED_HERE
 
 if TYPE_CHECKING:
     from lbctl.load.batch import Batch
@@ -29,7 +28,8 @@ _FIRST_REPLIES: Final = 20  # by which a backend is judged
 class Lane:
     """Joins what belongs to one backend and passes on what its subchannel tells. Times in seconds of the run.
 
-    ``before`` is the lane of an earlier membership of the same backend. ``noticed`` hears of what looks wrong.
+    ``connections`` lead there. ``before`` is the lane of an earlier membership of the same backend. ``noticed`` hears
+    of what looks wrong.
     """
 
     def __init__(
@@ -40,7 +40,7 @@ class Lane:
         told: Told,
         noticed: Noticed,
         joined_s: float,
-        resets: Resets,
+        connections: int,
         before: Lane | None = None,
     ) -> None:
         self.peer = peer
@@ -50,7 +50,7 @@ class Lane:
         self.told: dict[str, float] = before.told if before else {}  # troubles that were made events of, and when
         self.in_trouble: bool = before.in_trouble if before else False  # and people were told
         self.dropped: int = before.dropped if before else 0
-        self.resets: Resets = before.resets if before else resets
+        self.resets: Resets = before.resets if before else Resets(connections)
         self.subchannel: Transport
         self._engine = engine
         self._told = told
@@ -124,20 +124,14 @@ class Lane:
         """A call that was seen here was seen at another backend afterwards."""
         self.peer.finished += 1
 
-    def heard(self, reply: Reply, now_ns: int, *, sent: bool) -> None:
-        """A call ended otherwise than by a plain OK; ``sent``: it had been written."""
-        if reply.origin is Origin.HTTP:
-            self._suspect(reply)
-            return
-        # What is cancelled at the end of a run has no consequences.
-        reset = reply.origin is Origin.CLIENT and reply.code in (Code.DEADLINE_EXCEEDED, Code.RESOURCE_EXHAUSTED)
-        ours = reset or (reply.is_ok and reply.reason == ENDED_HERE)
-        if sent and ours and self.resets.add(now_ns):
+    def reset(self, count: int, now_ns: int) -> None:
+        """So many of its calls were cut off by RST_STREAM."""
+        if self.resets.add(count, now_ns):
             most = self.resets.most
             self._noticed(self, f"{most} calls were cancelled within 30s: servers take that for an attack")
 
-    def _suspect(self, reply: Reply) -> None:
-        """Tell once that at least half of its first replies were not gRPC."""
+    def suspect(self, reply: Reply) -> None:
+        """A reply was not gRPC; tell once that at least half of the first ones were not."""
         if self.row.completed > _FIRST_REPLIES:
             return
         self._http += 1

@@ -23,18 +23,18 @@ class Resets:
     def are_many(self) -> bool:
         return self.most >= self._many
 
-    def add(self, now_ns: int) -> bool:
-        """Count one; True when these have just become many, once."""
+    def add(self, count: int, now_ns: int) -> bool:
+        """Count some; True when these have just become many, once."""
         second = now_ns // 1_000_000_000
         seconds = self._seconds
         if seconds and seconds[-1][0] == second:
-            seconds[-1][1] += 1
+            seconds[-1][1] += count
         else:
-            seconds.append([second, 1])
-        self._recent += 1
+            seconds.append([second, count])
+        self._recent += count
         while seconds[0][0] <= second - WINDOW_S:
             self._recent -= seconds.popleft()[1]
         were_many = self.are_many
-        self.total += 1
+        self.total += count
         self.most = max(self.most, self._recent)
         return self.are_many and not were_many

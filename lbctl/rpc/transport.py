@@ -27,7 +27,7 @@ class Baskets(Protocol):
     ``done``: calls answered OK. ``replies``: every other end, and the OK ends of streams. ``unsent``: never written,
     free to go elsewhere. ``refused``: not processed by the peer, one more attempt is allowed, else the reply stands.
     ``early``: calls of ``done`` and ``replies`` whose response headers came in an earlier read, and when, in ns.
-    ``gaps``: time between two messages that a stream received, in ns.
+    ``gaps``: time between two messages that a stream received, in ns. ``resets``: RST_STREAM frames that were sent.
     """
 
     done: list[Call]
@@ -36,6 +36,7 @@ class Baskets(Protocol):
     refused: list[tuple[Call, Reply]]
     early: list[tuple[Call, int]]
     gaps: list[int]
+    resets: int
 
 
 class Gauges(NamedTuple):

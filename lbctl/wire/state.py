@@ -89,6 +89,7 @@ class State:
     did not process: one transparent retry is allowed, else the reply stands. ``started``: calls that had to wait and
     are in the output now; sessions that are flushed together share this list. ``early``: ended calls whose response
     headers came in an earlier read, and when, in ns. ``gaps``: time between two messages that a stream received, in ns.
+    ``resets``: RST_STREAM frames since somebody took note.
     """
 
     def __init__(self, *, keep_messages: bool, limits: Limits) -> None:
@@ -106,6 +107,7 @@ class State:
         self.started: list[Call] = []
         self.early: list[tuple[Call, int]] = []
         self.gaps: list[int] = []
+        self.resets = 0
         self.counters: Counter[str] = Counter()
         self.open: dict[int, Call] = {}
         self.uploading: dict[int, Call] = {}  # those whose first piece waits for credit
@@ -207,6 +209,7 @@ class State:
         self.refused.append(self._forget(stream, reply))
 
     def _cut(self, stream: int, error: ErrorCode) -> None:
+        self.resets += 1
         self.count("rst_sent", error.name)
         self.emit(rst_stream(stream, error))
 

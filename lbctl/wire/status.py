@@ -42,9 +42,6 @@ def from_rst(error: int) -> Reply:
     return Reply(known, Origin.TRANSPORT, f"stream reset by peer: {error_name(error)}")
 
 
-ENDED_HERE: Final = "ended by lbctl"  # the reason of an OK that was our own choice, by RST_STREAM
-
-
 def local(code: Code, reason: str) -> Reply:
     """A reply lbctl itself decided on."""
     return Reply(code, Origin.CLIENT, reason)

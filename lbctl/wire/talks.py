@@ -9,7 +9,7 @@ from lbctl.wire.frames import ErrorCode
 from lbctl.wire.request import Request
 from lbctl.wire.response import Response
 from lbctl.wire.state import State
-from lbctl.wire.status import ENDED_HERE, of_partial
+from lbctl.wire.status import of_partial
 from lbctl.wire.talk import Talk
 
 _STALE: Final = 64  # entries of calls that have ended already
@@ -74,5 +74,4 @@ def _leave(state: State, stream: int, talk: Talk) -> None:
         response = state.response_of(stream)
         reply = of_partial(response.head, response.flaw, response.excerpt())
         kept = response.kept() if response.keep else ()
-        reason = ENDED_HERE if reply.is_ok else reply.reason
-        state.reset(stream, ErrorCode.CANCEL, reply._replace(messages=kept, reason=reason))
+        state.reset(stream, ErrorCode.CANCEL, reply._replace(messages=kept))

@@ -248,6 +248,20 @@ async def test_calls_cancelled_at_the_end_are_nothing_to_tell() -> None:
     await rig.aclose()
 
 
+async def test_streams_that_lbctl_cuts_off_count_whatever_their_calls_ended_as() -> None:
+    rig = Rig(plan(concurrency=60))
+    await rig.begin(1)
+    oversize = b"\0" + (5 << 20).to_bytes(4, "big")
+    for _ in range(2):
+        await rig.do(lambda: rig.end(1).answer(60, lambda sid: h2.okh(sid) + h2.data(sid, oversize)))
+    (lane,) = rig.backends.lanes.values()
+    assert (lane.resets.total, rig.tally.errors) == (120, 120)
+    assert told(rig) == [
+        ("health", "127.0.0.1:1", "120 calls were cancelled within 30s: servers take that for an attack")
+    ]
+    await rig.aclose()
+
+
 async def test_many_cancelled_calls_are_told_once() -> None:
     rig = Rig(plan(concurrency=50, timeout_s=1.0))
     await rig.begin(1)

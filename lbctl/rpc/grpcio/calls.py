@@ -30,10 +30,12 @@ class Basket:
     refused: list[tuple[Call, Reply]] = field(default_factory=list)
     early: list[tuple[Call, int]] = field(default_factory=list)
     gaps: list[int] = field(default_factory=list)
+    resets: int = 0
 
     def put(self, flight: Flight, ending: Ending) -> None:
         """Add a call that has ended."""
         progress, reply = flight.progress, ending.reply
+        self.resets += flight.cut
         if flight.request.stream is not None:
             reply = reply._replace(sent=progress.sent, received=progress.received, messages=tuple(progress.messages))
             self.gaps += progress.gaps
