@@ -61,12 +61,11 @@ _UNTRUSTED: Final = {
 
 @dataclass(frozen=True, slots=True)
 class TlsOptions:
-    """Files in PEM; without ``ca`` the system's authorities are trusted. An empty name: that of the backend's host."""
+    """Files in PEM; without ``ca`` the system's authorities are trusted."""
 
     ca: Path | None = None
     cert: Path | None = None
     key: Path | None = None
-    server_name: str = ""
     skip_verify: bool = False
 
 
@@ -74,16 +73,14 @@ class Credentials:
     """What a run's TLS connections have in common; made once, raises UsageError for files that cannot be used."""
 
     def __init__(self, options: TlsOptions = TlsOptions()) -> None:
-        self._server_name = options.server_name
         self._context = _context(options)
         self._nameless = None if options.skip_verify else _context(options)
         if self._nameless is not None:
             self._nameless.check_hostname = False
         self._pem = _pem(options)
 
-    def secure(self, host: str) -> Secure:
-        """TLS to a backend of this host, whose name it should show unless the options state another."""
-        name = self._server_name or _name_of(host)
+    def secure(self, name: str) -> Secure:
+        """TLS to a backend whose certificate has to show this name."""
         try:
             _check_name(self._context, name)
         except ValueError as error:
@@ -157,11 +154,6 @@ def _short(error: Exception) -> str:
     """OpenSSL's words without its function and source line."""
     reason = getattr(error, "reason", None)
     return str(reason).lower().replace("_", " ") if reason else str(error)
-
-
-def _name_of(host: str) -> str:
-    """What a certificate can say of a host: an IPv6 zone is this machine's own word, and so is a unix socket's path."""
-    return "localhost" if host.startswith(("unix:", "unix-abstract:")) else host.partition("%")[0]
 
 
 def _check_name(context: ssl.SSLContext, name: str) -> None:

@@ -14,8 +14,6 @@ from typing import Final
 from lbctl.balance.policies.base import Expectation, Policy
 from lbctl.balance.policies.delegated import delegating, first_only
 
-PREFIX: Final = "grpc:"
-
 POLICIES: Final[tuple[Policy, ...]] = (
     delegating("grpc:round_robin", "gRPC's own: each backend in turn", Expectation.COUNTS, slack=1.0),
     delegating("grpc:pick_first", "gRPC's own: the first backend that answers", Expectation.SINGLE, 0.0, first_only),

@@ -35,7 +35,7 @@ async def test_a_client_certificate_is_shown() -> None:
 
 
 async def test_another_name_than_the_certificates_is_refused_with_the_reason() -> None:
-    secure = Credentials(TlsOptions(ca=CA, server_name="elsewhere.test")).secure("localhost")
+    secure = Credentials(TlsOptions(ca=CA)).secure("elsewhere.test")
     async with backends(tls=True) as (backend,), line(backend.endpoint, asking("Say"), secure=secure) as calls:
         await until(lambda: calls.transport.state is Connectivity.TRANSIENT_FAILURE, PATIENCE_S)
         assert "not for elsewhere.test" in calls.transport.reason
