@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
+from functools import partial
 from random import Random
 from typing import TYPE_CHECKING, Final, cast
 
@@ -15,7 +16,8 @@ from lbctl.model import Instance
 from lbctl.rpc.dial import TCP, Network
 from lbctl.rpc.link import Flusher
 from lbctl.rpc.options import ConnectionOptions, Secure
-from lbctl.rpc.pool import subchannels
+from lbctl.rpc.pool import pooled
+from lbctl.rpc.subchannel import Subchannel
 from lbctl.rpc.transport import Listener, Transport
 from lbctl.wire.request import Request
 
@@ -43,10 +45,10 @@ Renewed = Callable[[str], None]  # told, in words, that a balancer which is not 
 
 def wire(instance: Instance, listener: Listener, how: Dialling) -> Transport:
     """The own connections of lbctl."""
-    return subchannels(
+    make = partial(
+        Subchannel,
         instance.endpoint,
         how.request_for(instance),
-        listener,
         flusher=how.flusher,
         clock=how.clock,
         rng=how.rng,
@@ -55,6 +57,7 @@ def wire(instance: Instance, listener: Listener, how: Dialling) -> Transport:
         network=how.network,
         keep_messages=how.keep_messages,
     )
+    return pooled(how.options.connections, make, listener)
 
 
 def grpcio(instance: Instance, listener: Listener, how: Dialling) -> Transport:

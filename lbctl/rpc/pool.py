@@ -5,14 +5,9 @@ from __future__ import annotations
 import asyncio
 from collections import Counter
 from collections.abc import Callable
-from random import Random
 from typing import Final
 
-from lbctl.clock import Clock
-from lbctl.model import Endpoint, Reply
-from lbctl.rpc.dial import TCP, Network
-from lbctl.rpc.link import Flusher
-from lbctl.rpc.options import ConnectionOptions, Secure
+from lbctl.model import Reply
 from lbctl.rpc.subchannel import Subchannel
 from lbctl.rpc.transport import Baskets, Connectivity, Gauges, Listener, Transport
 from lbctl.wire.request import Request
@@ -26,52 +21,22 @@ _BEST_FIRST: Final = (
     Connectivity.IDLE,
     Connectivity.SHUTDOWN,
 )
-_DEFAULTS: Final = ConnectionOptions()
 
 
-def subchannels(
-    endpoint: Endpoint,
-    request: Request | None,
-    listener: Listener,
-    *,
-    flusher: Flusher,
-    clock: Clock,
-    rng: Random,
-    options: ConnectionOptions = _DEFAULTS,
-    secure: Secure | None = None,
-    keep_messages: bool = False,
-    network: Network = TCP,
-) -> Transport:
-    """As many connections to one backend as the options say: a subchannel, or a pool of them."""
-
-    def make(listener: Listener) -> Subchannel:
-        return Subchannel(
-            endpoint,
-            request,
-            listener,
-            flusher=flusher,
-            clock=clock,
-            rng=rng,
-            options=options,
-            secure=secure,
-            keep_messages=keep_messages,
-            network=network,
-        )
-
-    return make(listener) if options.connections == 1 else Pool(endpoint, listener, make, options.connections)
+def pooled(count: int, make: Callable[[Listener], Subchannel], listener: Listener) -> Transport:
+    """So many connections to one backend: a subchannel, or a pool of them."""
+    return make(listener) if count == 1 else Pool(count, make, listener)
 
 
 class Pool:
     """Calls go in turn to the connections that can take them at once; without one, to one that will be able to."""
 
-    def __init__(
-        self, endpoint: Endpoint, listener: Listener, make: Callable[[Listener], Subchannel], count: int
-    ) -> None:
-        self.endpoint = endpoint
+    def __init__(self, count: int, make: Callable[[Listener], Subchannel], listener: Listener) -> None:
         self.state = Connectivity.IDLE
         self.reason = ""
         self._listener = listener
         self._members = [make(self) for _ in range(count)]
+        self.endpoint = self._members[0].endpoint
         self._next = 0
 
     def __repr__(self) -> str:

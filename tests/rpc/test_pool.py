@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import asyncio
+from functools import partial
 from random import Random
 
 import pytest
 
 from lbctl.model import Code, Reply
-from lbctl.rpc.options import ConnectionOptions
-from lbctl.rpc.pool import Pool, subchannels
+from lbctl.rpc.pool import Pool, pooled
 from lbctl.rpc.subchannel import Subchannel
 from lbctl.rpc.transport import Transport
 from tests.fakes import quiet_loop, turns
@@ -27,16 +27,16 @@ class Many(Bench):
         self.pool = self.make(count)
 
     def make(self, count: int) -> Transport:
-        return subchannels(
+        one = partial(
+            Subchannel,
             self.host.endpoint,
             REQUEST,
-            self,
             flusher=self.flusher,
             clock=self.clock,
             rng=Random(1),
-            options=ConnectionOptions(connections=count),
             network=self.network.as_network(),
         )
+        return pooled(count, one, self)
 
     async def open(self) -> None:
         self.pool.connect()
