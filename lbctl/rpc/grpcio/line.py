@@ -7,10 +7,10 @@ calls ── channel ──(gRPC's balancer)──┬── tap ── backend a
 from __future__ import annotations
 
 import asyncio
-from collections import Counter, deque
+from collections import Counter
 from collections.abc import Callable, Sequence
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Final
 
 from lbctl.clock import Clock
@@ -19,9 +19,11 @@ from lbctl.rpc.dial import Network
 from lbctl.rpc.grpcio.calls import Flight
 from lbctl.rpc.grpcio.channel import Channel
 from lbctl.rpc.grpcio.outcome import Ending
+from lbctl.rpc.grpcio.passages import Passage, Passages
 from lbctl.rpc.grpcio.policies import LbPolicy
-from lbctl.rpc.grpcio.settings import Arguments, metadata_of
+from lbctl.rpc.grpcio.settings import Arguments, arguments, metadata_of
 from lbctl.rpc.grpcio.tap import HEADER, Tap
+from lbctl.rpc.grpcio.tickets import Ticket
 from lbctl.rpc.options import ConnectionOptions
 from lbctl.rpc.transport import Connectivity
 from lbctl.wire.request import Request
@@ -31,16 +33,6 @@ if TYPE_CHECKING:
     from lbctl.rpc.grpcio.member import Member
 
 _MORE_S: Final = 1.0  # than a tap needs to give up on a backend
-_REMEMBERED: Final = 10_000
-
-
-@dataclass(slots=True, eq=False)
-class Passage:
-    """One call on its way: in whose name it was handed over, and where it was seen last."""
-
-    ticket: object
-    flight: Flight
-    member: Member | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,12 +52,11 @@ class Line:
         self,
         members: Sequence[Member],
         policy: LbPolicy,
-        arguments: Arguments,
+        told: Told,
         *,
         options: ConnectionOptions,
         network: Network,
         clock: Clock,
-        told: Told,
         keep_messages: bool = False,
     ) -> None:
         self.members = tuple(members)
@@ -73,7 +64,6 @@ class Line:
         self.handed_over = 0
         self.settled = False
         self.counters: Counter[str] = Counter()  # C-core's own account; the taps' is better
-        self._arguments = [*arguments, ("grpc.service_config", policy.service_config())]
         self._clock = clock
         self._told = told
         self._keep_messages = keep_messages
@@ -82,10 +72,8 @@ class Line:
         self._channel: Channel | None = None
         self._request = self.members[0].request  # all send the same, and one channel has one authority
         self._metadata = metadata_of(self._request)
-        self._passages: dict[int, Passage] = {}  # by number, until gRPC is done with the call
-        self._number_of: dict[Flight, int] = {}
-        self._cut: deque[int] = deque()  # calls that were ended before any tap saw them
-        self._next = 1
+        self._arguments = _arguments(policy, options, self._request.authority)
+        self._passages = Passages()
         self._limit_s = options.connect_timeout_s + _MORE_S
         self._limit: asyncio.TimerHandle | None = None
         self._opening = asyncio.get_running_loop().create_task(self._open())
@@ -129,44 +117,29 @@ class Line:
         """The backend behind a tap."""
         return self._member_of[tap]
 
-    def begin(self, call: Call, request: Request | None, ticket: object) -> None:
+    def begin(self, call: Call, request: Request | None, ticket: Ticket) -> None:
         """Hand a call over in the ticket's name; without a request it is the run's."""
         assert self._channel is not None
-        number = self._next
-        self._next += 1
         self.handed_over += 1
+        number = self.handed_over
         metadata = self._metadata if request is None else metadata_of(request)
         numbered = (*metadata, (HEADER, str(number)))
         flight = self._channel.flights.begin(call, request or self._request, numbered)
-        passage = self._passages[number] = Passage(ticket, flight)
-        assert flight.task is not None
-        flight.task.add_done_callback(lambda _: self._forget(number, passage))
-        self._number_of[flight] = number
-
-    def _forget(self, number: int, passage: Passage) -> None:
-        """A call is over for grpcio too; one that we cut off may still pass a tap."""
-        if passage.member is not None or not passage.flight.cut:
-            self._passages.pop(number, None)
-            return
-        self._cut.append(number)
-        if len(self._cut) > _REMEMBERED:
-            self._passages.pop(self._cut.popleft(), None)
+        self._passages.add(number, Passage(ticket, flight))
 
     # What taps and the channel tell.
 
     def saw(self, tap: Tap, number: int) -> None:
-        passage = self._passages.get(number)
+        passage = self._passages.seen(number)
         if passage is not None:
             self._told.seen(self._member_of[tap], passage)
-            if passage.flight.cut:
-                self._passages.pop(number, None)
 
     def moved(self, tap: Tap) -> None:
         self._told.moved(self, self._member_of[tap])
         self._look()
 
     def _ended(self, flight: Flight, ending: Ending, now_ns: int) -> None:
-        self._told.ended(self._passages[self._number_of.pop(flight)], ending, now_ns)
+        self._told.ended(self._passages.ended(flight), ending, now_ns)
 
     def _look(self, _: object = None) -> None:
         """See whether everything has been tried."""
@@ -208,3 +181,9 @@ class Line:
             await self._channel.aclose()
         for tap in self._taps:
             await tap.aclose()
+
+
+def _arguments(policy: LbPolicy, options: ConnectionOptions, authority: str) -> Arguments:
+    """The channel's, which leave a tap the time to give up on its backend first: it can say why."""
+    patient = replace(options, connect_timeout_s=options.connect_timeout_s + _MORE_S)
+    return [*arguments(patient, authority), ("grpc.service_config", policy.service_config())]

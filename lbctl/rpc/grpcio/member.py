@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any, Protocol
 from lbctl.model import Endpoint, Reply
 from lbctl.rpc.grpcio.calls import Basket
 from lbctl.rpc.grpcio.settings import metadata_of
+from lbctl.rpc.grpcio.tickets import Ticket
 from lbctl.rpc.options import Secure
 from lbctl.rpc.transport import Connectivity, Gauges, Listener
 from lbctl.wire.request import Request
@@ -16,19 +17,6 @@ from lbctl.wire.state import Call
 
 if TYPE_CHECKING:
     from lbctl.rpc.grpcio.shared import SharedChannel
-
-
-class Ticket(Protocol):
-    """In whose name calls are handed over: one picker's. ``loose`` counts those it may not be held to."""
-
-    loose: int
-
-    @property
-    def policy(self) -> str: ...
-
-    def loosen(self) -> None:
-        """Nor to those that are under way now."""
-        ...
 
 
 class Seeing(Listener, Protocol):
@@ -53,7 +41,6 @@ class Member:
         self, shared: SharedChannel, endpoint: Endpoint, request: Request, listener: Seeing, secure: Secure | None
     ) -> None:
         metadata_of(request)  # refuses what grpcio does not send
-        self.shared = shared
         self.endpoint = endpoint
         self.request = request
         self.listener = listener
@@ -62,11 +49,13 @@ class Member:
         self.reason = ""
         self.in_flight = 0
         self.baskets = Basket()
-        self.past: Counter[str] = Counter()
+        self.past: Counter[str] = Counter()  # of lines that are closed
+        self._roster = shared.roster
+        self._lines = shared.lines
 
     def begin(self, ticket: Ticket, members: Sequence[object]) -> Any:  # noqa: ANN401  # what the shared one was given
         """A picker begins; returns the peer that stands for whatever gRPC picks."""
-        return self.shared.begin(ticket, members)
+        return self._roster.begin(ticket, members)
 
     def send(self, call: Call) -> None:
         raise AssertionError("gRPC picks")
@@ -76,7 +65,7 @@ class Member:
 
     def connect(self) -> None:
         """Be on the list from the next turn of the loop on."""
-        self.shared.join(self)
+        self._roster.join(self)
 
     def expire(self, now_ns: int) -> None:
         """The shared channel looks after deadlines."""
@@ -90,18 +79,18 @@ class Member:
     def retire(self) -> None:
         """Be off the list; calls in flight end where they are."""
         self.state = Connectivity.SHUTDOWN
-        self.shared.leave(self)
+        self._roster.leave(self)
 
     @property
     def is_over(self) -> bool:
-        return self.state is Connectivity.SHUTDOWN and not self.in_flight and not self.shared.uses(self)
+        return self.state is Connectivity.SHUTDOWN and not self.in_flight and not self._lines.lead_to(self)
 
     def total_counters(self) -> Counter[str]:
         """What its taps have seen."""
-        return self.past + self.shared.counters_of(self)
+        return self.past + self._lines.counters_of(self)
 
     def gauges(self) -> Gauges:
-        return Gauges(sockets=self.shared.sockets_of(self))
+        return Gauges(sockets=self._lines.sockets_of(self))
 
     async def aclose(self) -> None:
         """Be off the list; its connections end with the shared channel."""

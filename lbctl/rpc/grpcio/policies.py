@@ -16,6 +16,7 @@ import grpc.aio
 
 from lbctl.errors import UsageError
 from lbctl.rpc.grpcio.tap import HEADER
+from lbctl.rpc.transport import Connectivity
 
 _TRIAL_S: Final = 0.5
 # Without it gRPC ignores which header to hash, and has no other source of a hash outside of xDS.
@@ -36,6 +37,14 @@ class LbPolicy:
     def service_config(self) -> str:
         """The service config that asks for it, as JSON."""
         return json.dumps({"loadBalancingConfig": [{self.name: self.config}]})
+
+    def state_of(self, tap: Connectivity, reason: str) -> tuple[Connectivity, str]:
+        """The state of a backend and the reason for it, by what its tap says."""
+        if self.lazy_pick and tap in (Connectivity.IDLE, Connectivity.CONNECTING):
+            return Connectivity.READY, ""  # gRPC picks it, and connects then
+        if tap is Connectivity.IDLE and self.eager and reason:
+            return Connectivity.CONNECTING, reason  # at once
+        return tap, reason
 
     def turn_on(self) -> None:
         """Set the switch, before a channel is made."""
