@@ -156,6 +156,10 @@ class MemoryTransport(asyncio.Transport):
                 assert self._protocol is not None
                 self._protocol.pause_writing()
 
+    def read(self, octets: int) -> None:
+        """The peer reads so many, and not all there is."""
+        self._kept = self._kept[octets:]
+
     def read_on(self) -> None:
         """The peer reads again."""
         self.stalled, self._kept = False, b""

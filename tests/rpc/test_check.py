@@ -100,11 +100,12 @@ def test_an_error_of_the_server_is_not_looked_at() -> None:
 
 def test_of_a_stream_every_message_is_looked_at() -> None:
     judge = compile_check("resp.index < 2", method(SAID, server_streaming=True))
-    messages = tuple(echo_pb2.SayReply(index=index).SerializeToString() for index in range(3))
-    good = Reply(Code.OK, messages=messages[:2], sent=1, received=2)
+    first, second, wrong = (echo_pb2.SayReply(index=index).SerializeToString() for index in range(3))
+    good = Reply(Code.OK, messages=(first, second), sent=1, received=2)
     assert judge(good) is good
-    bad = judge(Reply(Code.OK, messages=messages, sent=1, received=3))
-    assert bad == Reply(Code.OK, Origin.CLIENT, "check failed: resp.index < 2", sent=1, received=3)
+    for messages in ((wrong, first, second), (first, wrong, second), (first, second, wrong)):
+        bad = judge(Reply(Code.OK, messages=messages, sent=1, received=3))
+        assert bad == Reply(Code.OK, Origin.CLIENT, "check failed: resp.index < 2", sent=1, received=3)
 
 
 @pytest.mark.parametrize(

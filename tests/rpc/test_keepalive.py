@@ -108,15 +108,14 @@ async def test_nothing_is_asked_while_no_call_is_open() -> None:
     await bench.connect()
     for _ in range(5):
         bench.clock.advance(0.02)
-        await until(lambda: not due(bench))
+        await until(lambda: looks(bench)[0] > 0)
     assert bench.host.end.pings == []
     await bench.aclose()
 
 
-def due(bench: Bench) -> bool:
-    """Whether a timer of the subchannel is late by the bench's clock."""
-    (link,) = bench.subchannel._links
-    return link._vigil._next_look._at_ns <= bench.clock.now_ns()
+def looks(bench: Bench) -> list[int]:
+    """How long until each connection is looked at, by the bench's clock."""
+    return sorted(link._vigil._next_look._at_ns - bench.clock.now_ns() for link in bench.subchannel._links)
 
 
 async def test_too_many_pings_doubles_the_time_for_the_next_connections_and_is_told() -> None:
@@ -129,7 +128,7 @@ async def test_too_many_pings_doubles_the_time_for_the_next_connections_and_is_t
     assert bench.told[2:] == [(FAILURE, reason)]
     await bench.wake()
     assert bench.told[-1] == (READY, "")
-    assert bench.subchannel._connector.keepalive_s == 30.0
+    assert looks(bench) == [15 * S, 30 * S]
     bench.host.ends[0].answer()
     await turns()
     assert ends(calls) == ["OK"]
@@ -201,6 +200,24 @@ async def test_a_peer_that_reads_nothing_for_long_is_left() -> None:
     assert ends(calls) == [f"UNAVAILABLE {told}"] * 3
     assert bench.told[2] == (FAILURE, told)
     assert bench.subchannel.total_counters()["closed: write stall"] == 1
+    await bench.aclose()
+
+
+async def test_a_peer_that_reads_little_is_waited_for_until_it_reads_nothing() -> None:
+    bench = Bench(options=ConnectionOptions(stall_s=0.02))
+    await bench.connect()
+    (link,) = bench.subchannel._links
+    bench.host.end.transport.stalled = True
+    calls = await bench.send(3)
+    bench.host.mode = "hang"
+    for _ in range(3):
+        bench.host.end.transport.read(1)
+        bench.clock.advance(0.02)
+        await until(lambda: link._vigil._stalled._at_ns > bench.clock.now_ns())
+    assert ends(calls) == [""] * 3
+    bench.clock.advance(0.02)
+    await until(lambda: calls[0].end)
+    assert ends(calls) == ["UNAVAILABLE write stall: the peer has not read for 0.02s"] * 3
     await bench.aclose()
 
 

@@ -47,6 +47,28 @@ async def test_lines_come_by_the_clock_and_events_as_they_happen() -> None:
     assert sum(line.startswith("event ") for line in lines) == 2
 
 
+async def test_the_messages_of_a_line_are_those_since_the_line_before() -> None:
+    lines: list[str] = []
+    enough = asyncio.Event()
+
+    def write(line: str) -> None:
+        lines.append(line)
+        if len(lines) == 2:
+            enough.set()
+
+    def report() -> Report:
+        now = replace(streaming(), events=())
+        assert now.streams is not None
+        if not lines:
+            return now
+        later = replace(now.streams, sent=now.streams.sent + 500, received=now.streams.received + 1000)
+        return replace(now, elapsed_s=now.elapsed_s + 5.0, completed=now.completed + 50, streams=later)
+
+    async with PlainScreen(write, interval_s=0.01).showing(report, NOBODY), asyncio.timeout(10):
+        await enough.wait()
+    assert " 10 rps sent 100/s received 200/s ok " in lines[1]
+
+
 async def test_a_failing_report_is_not_swallowed() -> None:
     asked = asyncio.Event()
 
