@@ -19,7 +19,6 @@ from lbctl.wire.limits import Limits
 from lbctl.wire.request import Request
 from lbctl.wire.sending import Sending
 from lbctl.wire.state import HEADERS_SEEN, MESSAGE_SEEN
-from lbctl.wire.status import OK_REPLY
 from lbctl.wire.whole_reply import WholeReply
 from lbctl.wire.windows import STREAM_WINDOW
 
@@ -113,55 +112,17 @@ class Session(Sending):
                 return len(data)
             if end - 9 > available:
                 break
-            if plain and kind == 1 and flags == _HEADERS_ONLY:
-                if whole is not None and not uploads:
-                    after = whole.take(data, position, self)
-                    if after > position:
-                        replies = (after - position) // whole.size
-                        hits += 2 * replies
-                        consumed += replies * whole.message
-                        position = after
-                        continue
-                headers_at = position
-                if stream in opened and stream not in progress and stream not in responses:
-                    head = known(data[begin:end])
-                    if head is None:
-                        head = read_head(self, data[begin:end])
-                        if head is UNREADABLE:
-                            return len(data)
-                        whole = None
-                    else:
-                        hits += 1
-                    if head.fast == OK_START:
-                        progress[stream] = HEADERS_SEEN
-                    else:
-                        take_head(self, flags, stream, head)
-                    position = end
-                    continue
-            elif plain and kind == 0 and flags == 0:
-                data_at = position
-                seen = progress.get(stream, 0)
-                if seen == HEADERS_SEEN:
-                    if length != prefix_length:
-                        prefix_length = length
-                        prefix = b"\0" + (length - 5).to_bytes(4, "big") if 5 <= length <= most + 5 else b"-"
-                    if data[begin : begin + 5] == prefix:
-                        progress[stream] = MESSAGE_SEEN
-                        consumed += length
-                        position = end
-                        continue
-                    missing = _missing(data, begin, length, most)
-                    if missing:
-                        progress[stream] = MESSAGE_SEEN + missing
-                        consumed += length
-                        position = end
-                        continue
-                elif length <= seen - MESSAGE_SEEN:
-                    progress[stream] = seen - length
-                    consumed += length
-                    position = end
-                    continue
-            elif plain and kind == 1 and flags == _HEADERS_LAST and progress.get(stream) == MESSAGE_SEEN:
+            if plain and kind == 1 and flags | h2.END_STREAM == _HEADERS_LAST and stream in opened:
+                if flags == _HEADERS_ONLY:
+                    if whole is not None and not uploads:
+                        after = whole.take(data, position, self)
+                        if after > position:
+                            replies = (after - position) // whole.size
+                            hits += 2 * replies
+                            consumed += replies * whole.message
+                            position = after
+                            continue
+                    headers_at = position
                 head = known(data[begin:end])
                 if head is None:
                     head = read_head(self, data[begin:end])
@@ -170,26 +131,43 @@ class Session(Sending):
                     whole = None
                 else:
                     hits += 1
-                if head.fast != OK_END:
+                seen = progress.get(stream, 0)
+                if head.fast == OK_START and flags == _HEADERS_ONLY and not seen and stream not in responses:
+                    progress[stream] = HEADERS_SEEN
+                elif head.fast == OK_END and flags == _HEADERS_LAST and seen == MESSAGE_SEEN and stream not in uploads:
+                    del progress[stream]
+                    call = opened.pop(stream)
+                    done.append(call)
+                    if firsts and stream in firsts:
+                        self.early.append((call, firsts.pop(stream)))
+                    if not learned and 0 <= headers_at < data_at and _in_a_row(data, headers_at, data_at, position):
+                        learned = True
+                        found = WholeReply(data[headers_at:end], data_at - headers_at, position - headers_at)
+                        if found.holds(cache):
+                            whole = self._whole = found
+                else:
                     take_head(self, flags, stream, head)
-                    position = end
-                    continue
-                if uploads and stream in uploads:
-                    self.finish(stream, OK_REPLY)
-                    position = end
-                    continue
-                del progress[stream]
-                call = opened.pop(stream)
-                done.append(call)
-                if firsts and stream in firsts:
-                    self.early.append((call, firsts.pop(stream)))
-                if not learned and 0 <= headers_at < data_at and _in_a_row(data, headers_at, data_at, position):
-                    learned = True
-                    found = WholeReply(data[headers_at:end], data_at - headers_at, position - headers_at)
-                    if found.holds(cache):
-                        whole = self._whole = found
                 position = end
                 continue
+            if plain and kind == 0 and flags == 0:
+                data_at = position
+                seen = progress.get(stream, 0)
+                if seen == HEADERS_SEEN:
+                    if length != prefix_length:
+                        prefix_length = length
+                        prefix = b"\0" + (length - 5).to_bytes(4, "big") if 5 <= length <= most + 5 else b"-"
+                    if data[begin : begin + 5] == prefix:
+                        left = MESSAGE_SEEN
+                    else:
+                        missing = _missing(data, begin, length, most)
+                        left = MESSAGE_SEEN + missing if missing else 0
+                else:
+                    left = seen - length
+                if left >= MESSAGE_SEEN:
+                    progress[stream] = left
+                    consumed += length
+                    position = end
+                    continue
             self._dispatch(kind, flags, stream & 0x7FFF_FFFF, data[begin:end])
             position = end
             if self.closed:
