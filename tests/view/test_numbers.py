@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from lbctl.stats.histogram import Histogram, bucket_of, lower_edge
-from lbctl.stats.report import Streams
+from lbctl.stats.report import Report, Streams
 from lbctl.view.bars import bar, chart, shape, share_bar, sparkline, thin_bar
 from lbctl.view.digest import EDGES_US, Digests, digest
 from lbctl.view.latency_panel import buckets
@@ -95,11 +95,18 @@ def test_messages_count_when_their_call_ends_and_received_ones_when_they_came() 
 
 def test_time_away_is_in_no_rate() -> None:
     series, report = Series(), sample(3)
-    start = replace(report, elapsed_s=0.0, completed=0)
-    series.sample(start)
-    series.skip(replace(start, elapsed_s=60.0, completed=500))
-    series.sample(replace(start, elapsed_s=60.5, completed=600))
-    assert list(series.total) == pytest.approx([200])
+
+    def at(seconds: float, number: int) -> Report:
+        row = replace(report.backends[0], ok=number, errors=0)
+        streams = Streams(number, number, None, None, Histogram())
+        return replace(report, elapsed_s=seconds, completed=number, backends=(row,), streams=streams)
+
+    series.sample(at(0.0, 0))
+    series.skip(at(60.0, 500))
+    series.sample(at(60.5, 600))
+    assert list(series.total) == [200]
+    assert series.messages_now() == (200, 200)
+    assert series.row_now(report.backends[0]) == 200
 
 
 def test_a_backend_that_joins_later_is_counted_from_its_start() -> None:
