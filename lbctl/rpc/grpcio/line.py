@@ -100,6 +100,10 @@ class Line:
         """Calls in flight."""
         return len(self._channel.flights) if self._channel is not None else 0
 
+    def serves(self, members: Sequence[Member], policy: LbPolicy) -> bool:
+        """Whether it is over just these backends, in this order, and follows this policy."""
+        return (self.members, self.policy) == (tuple(members), policy)
+
     @property
     def goes_by_reports(self) -> bool:
         """Whether any backend says what the policy goes by."""

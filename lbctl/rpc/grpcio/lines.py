@@ -73,14 +73,15 @@ class Lines:
         return line if ready <= set(line.members) <= wanted else None
 
     def renew(self) -> None:
-        """Open a line over whoever is wanted now, unless the newest one is just that."""
+        """Open a line over whoever is wanted now, unless one is just that."""
         wanted, policy = self._roster.wanted, self._roster.policy
-        newest = self.current if self._coming is None else self._coming  # a line without calls is falsy
-        if newest is not None and (newest.members, newest.policy) == (wanted, policy):
-            return
         if self._coming is not None:
+            if self._coming.serves(wanted, policy):
+                return
             self._drop(self._coming)
             self._coming = None
+        if self.current is not None and self.current.serves(wanted, policy):
+            return
         if not wanted:
             self._replace(None)
             return
