@@ -53,17 +53,7 @@ class Run:
             balancer, accounts, flusher, clock, timeout_ns=plan.timeout_ns, retry=task.retry, judge=task.judge
         )
         self._loop = loop_for(plan, self._engine, clock, alarms, task.connection.connections)
-        # Jitter of reconnects has its own source: picks must not depend on how often a connection failed.
-        dialling = Dialling(
-            task.request_for,
-            flusher,
-            clock,
-            Random(task.seed),
-            task.secure_for,
-            task.connection,
-            network,
-            keep_messages=task.judge is not None,
-        )
+        dialling = _dialling(task, flusher, clock, network)
         factory = ENGINES[task.engine]
         self._delegation: Delegation | None = None
         if task.policy in GRPC_POLICIES:
@@ -209,6 +199,21 @@ class Run:
             stopping=self._stopwatch.began and self._why != _COMPLETED and self._end_reason is None,
             end_reason=self._end_reason,
         )
+
+
+def _dialling(task: Task, flusher: Flusher, clock: Clock, network: Network) -> Dialling:
+    """How the run's backends are connected."""
+    return Dialling(
+        task.request_for,
+        flusher,
+        clock,
+        # Jitter of reconnects has its own source: picks must not depend on how often a connection failed.
+        Random(task.seed),
+        task.secure_for,
+        task.connection,
+        network,
+        keep_messages=task.judge is not None,
+    )
 
 
 @contextmanager
