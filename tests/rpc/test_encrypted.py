@@ -132,15 +132,23 @@ def test_our_end_is_said_properly(loop: str) -> None:
 
 
 @pytest.mark.parametrize("loop", LOOPS)
-def test_what_is_not_tls_on_the_connection_ends_it_with_the_reason(loop: str) -> None:
+def test_what_is_not_tls_on_the_connection_ends_it_with_the_reason_after_all_that_was(loop: str) -> None:
+    asked, said = threading.Event(), threading.Event()
+
     def babble(peer: socket.socket) -> None:
+        asked.wait(5)
+        peer.sendall(b"good")
         with socket.socket(fileno=socket.dup(peer.fileno())) as raw:
             raw.sendall(b"GET / HTTP/1.1\r\n\r\n" * 10)
+        said.set()
         peer.recv(1)
 
     async def work(endpoint: Endpoint) -> None:
         far = await connected(endpoint)
+        asked.set()
+        assert said.wait(5)  # on purpose: the loop then reads all of it at once
         assert isinstance(await ended(far), ssl.SSLError)
+        assert far.heard == b"good"
 
     run(loop, babble, work)
 
