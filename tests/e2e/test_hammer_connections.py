@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import gzip
+import socket
 from pathlib import Path
 
 import grpc.aio
@@ -152,6 +153,14 @@ async def test_a_backend_may_be_a_unix_socket(kind: str, tmp_path: Path) -> None
     (row,) = done.document["backends"]
     assert (row["ok"], row["weight"], row["address"]) == (9, 3, address.replace("unix://", "unix:"))
     assert f"backend {row['address']}: plaintext, authority localhost\n" in done.err
+
+
+async def test_a_connection_may_not_take_longer_than_told() -> None:
+    with socket.create_server(("127.0.0.1", 0)) as silent:  # the kernel accepts, and nobody says a word
+        address = f"127.0.0.1:{silent.getsockname()[1]}"
+        done = await hammer("--backends", address, *RAW, "--connect-timeout", "200ms")
+    assert (done.status, done.out) == (5, "")
+    assert f"cannot be called: {address} gave no HTTP/2 SETTINGS within 0.2s\n" in done.err
 
 
 async def test_a_unix_socket_that_is_not_there_is_told() -> None:
