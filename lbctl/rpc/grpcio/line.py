@@ -9,7 +9,6 @@ from __future__ import annotations
 import asyncio
 from collections import Counter
 from collections.abc import Callable, Sequence
-from contextlib import suppress
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Final
 
@@ -81,6 +80,8 @@ class Line:
     async def _open(self) -> None:
         for tap in self._taps:
             await tap.open()
+        if self.settled:  # closed meanwhile
+            return
         self.policy.turn_on()
         target = "ipv4:" + ",".join(f"127.0.0.1:{tap.port}" for tap in self._taps)
         self._limit = asyncio.get_running_loop().call_later(self._limit_s, self._settle)
@@ -176,11 +177,9 @@ class Line:
     async def aclose(self) -> None:
         """Close the channel, then its taps."""
         self.settled = True
+        await self._opening  # cancelled while it opens a port, it would leave it open
         if self._limit is not None:
             self._limit.cancel()
-        self._opening.cancel()
-        with suppress(asyncio.CancelledError):
-            await self._opening
         if self._channel is not None:
             await self._channel.aclose()
         for tap in self._taps:
