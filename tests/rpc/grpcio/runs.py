@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator, Iterable
+from collections.abc import AsyncIterator, Iterable, Sequence
 from contextlib import asynccontextmanager
+
+import pytest
 
 from lbctl.clock import SystemClock
 from lbctl.load.plan import Plan, Task
@@ -16,6 +18,13 @@ from tests.fakes import until
 from tests.rpc.grpcio.backends import PATIENCE_S, Backend, asking
 
 RUN_S = 20.0
+VERDICTS = {
+    "grpc:round_robin": "balanced",
+    "grpc:pick_first": "balanced",
+    "grpc:weighted_round_robin": "not_applicable",
+    "grpc:ring_hash": "not_applicable",
+}
+every_policy = pytest.mark.parametrize("policy", list(VERDICTS))
 
 
 def instance(backend: Backend, weight: int = 1) -> Instance:
@@ -67,6 +76,12 @@ class Drive:
         wanted = self.completed + count
         await until(lambda: self.completed >= wanted, PATIENCE_S)
 
+    async def all_waiting(self, servers: Sequence[Backend]) -> list[int]:
+        """Wait until every call that may be under way is at a server, held there; returns how many at each."""
+        concurrency = self.run.report().concurrency
+        await until(lambda: sum(backend.calls["Wait"] for backend in servers) == concurrency, PATIENCE_S)
+        return [backend.calls["Wait"] for backend in servers]
+
     async def told(self, word: str) -> None:
         """Wait for an event."""
         await until(lambda: any(word in event.text for event in self.run.report().events), PATIENCE_S)
@@ -102,6 +117,12 @@ async def running(wanted: Task, instances: Iterable[Instance]) -> AsyncIterator[
 async def run_to_its_end(wanted: Task, backends: Iterable[Backend]) -> Report:
     async with running(wanted, [instance(backend) for backend in backends]) as drive:
         return await drive.end()
+
+
+def open_all(servers: Iterable[Backend]) -> None:
+    """Let the calls end that are held, and all after them."""
+    for backend in servers:
+        backend.gate.set()
 
 
 def row(report: Report, backend: Backend) -> BackendRow:
