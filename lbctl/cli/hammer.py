@@ -67,7 +67,7 @@ def hammer(
     direct = connection.backends is not None
     service, method = split_target(service, method, direct=direct)
     wanted = build(service, method, load, request, stream, connection, settings, os.environ)
-    caps = caps_of(settings, result.ui or "auto")
+    caps = caps_of(settings, result.ui or "auto", result.fps)
     with Sink(settings, caps, result, wanted.service) as sink:
         for slip in slips(request):
             sink.note(f"note: {slip}")
@@ -75,7 +75,7 @@ def hammer(
             sink.note(f"note: --ui live: {caps.refused}; progress is shown as lines")
         # -q leaves out progress nobody asked for; a live view is what a terminal is for.
         write = sink.note if result.ui is None else sink.say
-        screen = run_screen(caps, write, interval_s=result.interval or 5.0, fps=result.fps)
+        screen = run_screen(caps, write, interval_s=result.interval or 5.0)
         tell = Tell(sink.note, detail(settings))
         return sink.finish(_run(None if direct else settings, wanted, screen, tell))
 

@@ -11,9 +11,9 @@ if TYPE_CHECKING:
     from lbctl.view.caps import Caps
 
 
-def caps_of(settings: Settings, ui: str = "auto") -> Caps:
+def caps_of(settings: Settings, ui: str = "auto", fps: float | None = None) -> Caps:
     """Decide once what each stream may be given."""
     from lbctl.view.caps import Wishes, decide, observe
 
-    wishes = Wishes(colour=settings.color or "auto", ui=ui, ascii_only=settings.ascii)
+    wishes = Wishes(colour=settings.color or "auto", ui=ui, ascii_only=settings.ascii, fps=fps)
     return decide(os.environ, observe(), wishes)

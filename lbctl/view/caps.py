@@ -29,11 +29,12 @@ class Streams:
 
 @dataclass(frozen=True, slots=True)
 class Wishes:
-    """What the person asked for by flag: auto | always | never, auto | live | plain | none."""
+    """What the person asked for by flag."""
 
-    colour: str = "auto"
-    ui: str = "auto"
+    colour: str = "auto"  # auto | always | never
+    ui: str = "auto"  # auto | live | plain | none
     ascii_only: bool = False
+    fps: float | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,7 +69,7 @@ def decide(env: Mapping[str, str], streams: Streams, wishes: Wishes | None = Non
         out_glyphs=glyphs_for(streams.stdout_encoding, ascii_only=ascii_only),
         err_glyphs=glyphs_for(streams.stderr_encoding, ascii_only=err_ascii),
         out_width=_width(env, streams),
-        fps=FPS_REMOTE if _set(env, "SSH_CONNECTION") else FPS,
+        fps=wishes.fps or (FPS_REMOTE if _set(env, "SSH_CONNECTION") else FPS),
         refused=obstacle if wishes.ui == "live" else "",
     )
 

@@ -72,12 +72,11 @@ class WatchView:
 class LiveWatchScreen:
     """A watch on the terminal behind standard error."""
 
-    def __init__(self, caps: Caps, fps: float | None = None) -> None:
+    def __init__(self, caps: Caps) -> None:
         self._caps = caps
-        self._fps = fps or caps.fps
 
     def showing(self, report: Callable[[], WatchReport], controls: WatchControls) -> AbstractAsyncContextManager[None]:
         """Show the watch until the block ends."""
         caps = self._caps
         view = WatchView(report, controls, Look(caps.err_style, caps.err_glyphs), can_type=caps.keys != "none")
-        return live(view, caps.keys, self._fps)
+        return live(view, caps.keys, caps.fps)

@@ -27,21 +27,19 @@ class WatchingScreen(Protocol):
     ) -> AbstractAsyncContextManager[None]: ...
 
 
-def run_screen(
-    caps: Caps, write: Callable[[str], None], *, interval_s: float = 5.0, fps: float | None = None
-) -> RunScreen:
+def run_screen(caps: Caps, write: Callable[[str], None], *, interval_s: float = 5.0) -> RunScreen:
     """Return the screen for a run; ``write`` gets whole lines for standard error, without their end."""
     if caps.screen == "live":
         from lbctl.view.live_hammer import LiveScreen
 
-        return LiveScreen(caps, fps)
+        return LiveScreen(caps)
     return PlainScreen(write, interval_s, caps.err_glyphs) if caps.screen == "plain" else NoScreen()
 
 
-def watch_screen(caps: Caps, fps: float | None = None) -> WatchingScreen:
+def watch_screen(caps: Caps) -> WatchingScreen:
     """Return the screen for a watch; without a terminal nothing, the command itself prints what happens."""
     if caps.screen == "live":
         from lbctl.view.live_watch import LiveWatchScreen
 
-        return LiveWatchScreen(caps, fps)
+        return LiveWatchScreen(caps)
     return NoScreen()

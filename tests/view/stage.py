@@ -14,7 +14,7 @@ from dataclasses import replace
 
 from lbctl.model import Event
 from lbctl.stats.report import Report
-from lbctl.view.caps import decide, observe
+from lbctl.view.caps import Wishes, decide, observe
 from lbctl.view.live_hammer import LiveScreen
 from lbctl.view.live_watch import LiveWatchScreen
 from tests.view.sample import sample
@@ -69,7 +69,7 @@ class Stage:
 
 async def scene(name: str, stage: Stage) -> None:
     """Play one scene on the live screen."""
-    caps = decide({**os.environ, "CI": ""}, observe())
+    caps = decide({**os.environ, "CI": ""}, observe(), Wishes(fps=30))
     assert caps.screen == "live", caps
     loop = asyncio.get_running_loop()
     ended = 0
@@ -82,9 +82,9 @@ async def scene(name: str, stage: Stage) -> None:
     for number in (signal.SIGTERM, signal.SIGHUP, signal.SIGINT):
         loop.add_signal_handler(number, on_end, number)
     screen = (
-        LiveWatchScreen(caps, fps=30).showing(watch_sample, stage)
+        LiveWatchScreen(caps).showing(watch_sample, stage)
         if name == "watch"
-        else LiveScreen(caps, fps=30).showing(stage.report, stage)
+        else LiveScreen(caps).showing(stage.report, stage)
     )
     async with screen:
         if name == "log":

@@ -93,9 +93,11 @@ def test_the_width_of_tables_is_that_of_the_terminal_they_go_to() -> None:
     assert caps(PIPED, COLUMNS="wide").out_width is None
 
 
-def test_over_ssh_frames_are_fewer() -> None:
+def test_over_ssh_frames_are_fewer_unless_their_number_was_asked_for() -> None:
+    there = "10.0.0.1 5 10.0.0.2 22"
     assert caps().fps == 8
-    assert caps(SSH_CONNECTION="10.0.0.1 5 10.0.0.2 22").fps == 4
+    assert caps(SSH_CONNECTION=there).fps == 4
+    assert decide({**XTERM, "SSH_CONNECTION": there}, TTY, Wishes(fps=20)).fps == 20
 
 
 @pytest.mark.parametrize(
