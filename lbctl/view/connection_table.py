@@ -22,12 +22,12 @@ def connection_table(rows: list[BackendRow], lines: int, width: int, look: Look)
     addresses = [look.show(row.address) for row in shown]
     column = min(max(_ADDRESS[0], *map(cell_len, addresses)), _ADDRESS[1])
     heads = "".join(f"{head:>{cells}}" for head, cells in zip(_HEADS, _WIDTHS, strict=True))
-    found = [rule("BACKENDS", width, look), f"  {'ADDRESS':<{column}}{heads}  CLOSED"]
+    found = [f"  {'ADDRESS':<{column}}{heads}  CLOSED"]
     for row, address in zip(shown, addresses, strict=True):
         found.append(f"  {look.left(address, column)}{_figures(row)}  {_closed(row, look)}")
     if len(shown) < len(rows):
         found.append(f"  {len(rows) - len(shown):,} more")
-    return [look.elide(line.rstrip(), width) for line in found]
+    return [rule("BACKENDS", width, look), *(look.elide(line.rstrip(), width) for line in found)]
 
 
 def _figures(row: BackendRow) -> str:

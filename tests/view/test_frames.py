@@ -64,7 +64,7 @@ def test_a_screen_looks_as_agreed(name: str) -> None:
 @given(
     size=SIZES,
     backends=st.sampled_from((0, 1, 3, 5, 20, 100)),
-    page=st.sampled_from(("main", "events", "help")),
+    page=st.sampled_from(("main", "events", "connections", "help")),
     glyphs=st.sampled_from((UNICODE, ASCII)),
     histogram=st.sampled_from((None, True, False)),
     bad=st.booleans(),
@@ -191,3 +191,19 @@ def test_a_long_message_leaves_room_for_the_backend() -> None:
     line = error_lines(sample(3, error_groups=(group,)), 1, 70, Look(PLAIN, UNICODE))[0]
     assert line.endswith("mmm… · 127.0.0.1:34081 36%")
     assert cell_len(line) <= 70
+
+
+@settings(max_examples=60, deadline=None)
+@given(
+    size=SIZES,
+    backends=st.sampled_from((0, 1, 5, 20)),
+    page=st.sampled_from(("main", "events", "connections", "help")),
+)
+def test_colours_change_no_word(size: tuple[int, int], backends: int, page: str) -> None:
+    frames = []
+    for style in (COLOUR, PLAIN):
+        ui = seasoned(run(backends))
+        ui.page = page
+        lines = build(run(backends), ui, *size, style, UNICODE)
+        frames.append([stripped(line).replace("░", "━") for line in lines])  # what colour alone would tell of a bar
+    assert frames[0] == frames[1]
