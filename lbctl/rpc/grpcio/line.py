@@ -68,6 +68,7 @@ class Line:
         self._keep_messages = keep_messages
         self._taps = [Tap(member.endpoint, member.secure, options, network, self, policy.goes_by) for member in members]
         self._member_of = dict(zip(self._taps, self.members, strict=True))
+        self._tap_of = dict(zip(self.members, self._taps, strict=True))
         self._channel: Channel | None = None
         self._request = self.members[0].request  # all send the same, and one channel has one authority
         self._metadata = metadata_of(self._request)
@@ -110,17 +111,9 @@ class Line:
         """Whether any backend says what the policy goes by."""
         return any(tap.found for tap in self._taps)
 
-    @property
-    def taps(self) -> Sequence[Tap]:
-        return self._taps
-
-    def tap_of(self, member: Member) -> Tap | None:
-        """The tap in front of this backend."""
-        return next((tap for tap, one in self._member_of.items() if one is member), None)
-
-    def member_of(self, tap: Tap) -> Member:
-        """The backend behind a tap."""
-        return self._member_of[tap]
+    def tap_of(self, member: Member) -> Tap:
+        """The tap in front of this backend, one of ``members``."""
+        return self._tap_of[member]
 
     def begin(self, call: Call, request: Request | None, ticket: Ticket) -> None:
         """Hand a call over in the ticket's name; without a request it is the run's."""

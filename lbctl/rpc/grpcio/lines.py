@@ -13,7 +13,6 @@ leaves, calls wait for the new line; where one only joins they go on as before.
 from __future__ import annotations
 
 import asyncio
-from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 
 from lbctl.rpc.grpcio.calls import LOST
@@ -126,9 +125,8 @@ class Lines:
 
     def _follow(self, line: Line, member: Member) -> None:
         tap = line.tap_of(member)
-        if tap is not None:
-            self._roster.recheck = True
-            member.become(*line.policy.state_of(tap.state, tap.reason))
+        self._roster.recheck = True
+        member.become(*line.policy.state_of(tap.state, tap.reason))
 
     def close_empty(self) -> None:
         """Close the leaving lines whose last call has ended."""
@@ -150,28 +148,11 @@ class Lines:
 
     async def _close(self, line: Line) -> None:
         await line.aclose()
-        for tap in line.taps:
-            line.member_of(tap).past.update(tap.counters)
+        for member in line.members:
+            member.past.update(line.tap_of(member).counters)
         self._lines.discard(line)
         del self._closing[line]
 
-    # What members ask.
-
-    def lead_to(self, member: Member) -> bool:
-        """Whether a line that is not closed has this backend."""
-        return any(member in line.members for line in self._lines)
-
-    def counters_of(self, member: Member) -> Counter[str]:
-        """What was counted for this backend on all lines that are not closed."""
-        total: Counter[str] = Counter()
-        for tap in self._taps_of(member):
-            total.update(tap.counters)
-        return total
-
-    def sockets_of(self, member: Member) -> int:
-        """Connections to this backend."""
-        return sum(tap.sockets for tap in self._taps_of(member))
-
-    def _taps_of(self, member: Member) -> list[Tap]:
-        taps = [line.tap_of(member) for line in self._lines]
-        return [tap for tap in taps if tap is not None]
+    def taps_of(self, member: Member) -> list[Tap]:
+        """Where this backend is reached, on every line that is not closed."""
+        return [line.tap_of(member) for line in self._lines if member in line.members]

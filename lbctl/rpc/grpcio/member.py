@@ -83,14 +83,14 @@ class Member:
 
     @property
     def is_over(self) -> bool:
-        return self.state is Connectivity.SHUTDOWN and not self.in_flight and not self._lines.lead_to(self)
+        return self.state is Connectivity.SHUTDOWN and not self.in_flight and not self._lines.taps_of(self)
 
     def total_counters(self) -> Counter[str]:
         """What its taps have seen."""
-        return self.past + self._lines.counters_of(self)
+        return sum((tap.counters for tap in self._lines.taps_of(self)), self.past + Counter())
 
     def gauges(self) -> Gauges:
-        return Gauges(sockets=self._lines.sockets_of(self))
+        return Gauges(sockets=sum(tap.sockets for tap in self._lines.taps_of(self)))
 
     async def aclose(self) -> None:
         """Be off the list; its connections end with the shared channel."""

@@ -23,7 +23,6 @@ async def test_a_call_that_is_seen_again_elsewhere_counts_for_the_backend_that_h
         line = shared.channel.lines.current
         assert line is not None
         tap = line.tap_of(shared.member(other))
-        assert tap is not None
         async with grpc.aio.insecure_channel(f"127.0.0.1:{tap.port}") as again:  # as gRPC's own retry would
             attempt = again.unary_unary(f"/{SERVICE}/Say", None, None)
             await attempt(b"", metadata=((HEADER, "1"),))
@@ -42,7 +41,7 @@ async def test_calls_that_wait_while_a_backend_leaves_are_returned_when_the_rest
         stays, leaves = servers
         gates.shut(leaves)
         async with sharing(servers, gates=gates) as shared:
-            await until(lambda: shared.channel.lines.sockets_of(shared.member(stays)) == 1, PATIENCE_S)
+            await until(lambda: shared.member(stays).gauges().sockets == 1, PATIENCE_S)
             calls = shared.start(3)
             assert {call.waited_for for call in calls} == {Wait.CONNECTION}
             assert shared.channel.gauges().waiting == 3
