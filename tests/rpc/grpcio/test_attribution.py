@@ -9,7 +9,7 @@ import pytest
 from lbctl.load.engines import require
 from lbctl.model import Code, Origin
 from tests.rpc.grpcio.backends import Backend, backends, stream
-from tests.rpc.grpcio.runs import VERDICTS, consistent, every_policy, run_to_its_end, task
+from tests.rpc.grpcio.runs import VERDICTS, consistent, every_policy, instance, run_to_its_end, running, task
 from tests.scripted import ScriptedServer
 from tests.scripted import answering as scripted
 from tests.wire import frames as h2
@@ -77,6 +77,17 @@ async def test_calls_that_are_late_are_charged_to_the_backend_that_had_them() ->
     consistent(report, servers, method="Wait")
     assert dict(report.codes) == {Code.DEADLINE_EXCEEDED: 20}
     assert [each.errors for each in report.backends] == [10, 10]
+
+
+async def test_calls_that_are_cancelled_at_the_end_are_charged_to_the_backend_that_had_them() -> None:
+    wanted = task("grpc:round_robin", requests=None, method="Wait")
+    async with backends(2) as servers, running(wanted, map(instance, servers)) as drive:
+        assert await drive.all_waiting(servers) == [10, 10]
+        drive.run.abort()
+        report = await drive.end()
+    consistent(report, servers, method="Wait")
+    assert (report.cancelled, report.errors, report.ok) == (20, 0, 0)
+    assert [each.cancelled for each in report.backends] == [10, 10]
 
 
 async def test_what_the_connections_did_is_counted_by_the_taps() -> None:

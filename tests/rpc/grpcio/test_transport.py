@@ -179,6 +179,17 @@ async def test_calls_wait_for_the_connection_and_are_written_then() -> None:
     assert backend.unary == 3
 
 
+async def test_calls_that_wait_are_returned_when_they_are_late_and_when_all_are_cancelled() -> None:
+    async with line(Endpoint("127.0.0.1", 1), asking("Say"), connect=lambda _: False) as calls:
+        (late,), (waiting,) = calls.start(timeout_s=1), calls.start(timeout_s=60)
+        calls.transport.expire(late.deadline_ns - 1)
+        assert not late.how
+        calls.transport.expire(late.deadline_ns)
+        assert (late.how, waiting.how) == ("returned", "")
+        calls.transport.cancel(STOP)
+        assert (waiting.how, calls.transport.gauges().waiting) == ("returned", 0)
+
+
 async def test_a_refused_connection_returns_the_calls_that_wait_and_says_why() -> None:
     with refused_port() as endpoint:
         async with line(endpoint, asking("Say")) as calls:
