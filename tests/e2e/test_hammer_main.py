@@ -54,6 +54,14 @@ async def test_weighted_random_is_judged_by_chance_and_repeats_with_its_seed(dem
     assert picks_by_weight(documents[0]) == picks_by_weight(documents[1])
 
 
+async def test_the_policy_may_come_from_the_settings_and_a_flag_wins(demo: Standing) -> None:
+    environ = {"LBCTL_POLICY": "random"}
+    command = ("echo", "-n", "10", "-o", "json")
+    from_settings = await hammer(*command, etcd=demo.etcd, environ=environ)
+    from_flag = await hammer(*command, "--policy", "pick_first", etcd=demo.etcd, environ=environ)
+    assert (from_settings.document["policy"], from_flag.document["policy"]) == ("random", "pick_first")
+
+
 async def test_another_seed_gives_other_picks_of_a_random_policy(demo: Standing) -> None:
     command = ("echo", "--policy", "weighted_random", "-n", "5000", "-o", "json", "--seed")
     documents = [(await hammer(*command, seed, etcd=demo.etcd)).document for seed in ("7", "8")]

@@ -237,6 +237,7 @@ async def test_a_slow_reader_is_waited_for_and_what_it_costs_is_counted() -> Non
     assert bench.subchannel.total_counters()["blocked_writes"] == 1
     assert not timers()
     await bench.aclose()
+    assert bench.subchannel.gauges()[:4] == (0, 0, 0, 2 * S)  # also of connections that are gone
 
 
 async def test_a_peer_that_asks_and_does_not_read_the_answers_is_left() -> None:

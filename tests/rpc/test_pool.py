@@ -152,6 +152,15 @@ async def test_counters_and_gauges_are_sums() -> None:
     assert bench.pool.gauges()[:4] == (0, 0, 0, 0)
 
 
+async def test_the_stream_limit_is_the_smallest_of_one_connection() -> None:
+    bench = Many()
+    await bench.open()
+    for end, limit in zip(bench.host.ends, (9, 7, 8), strict=True):
+        end.say(h2.settings({h2.MAX_CONCURRENT_STREAMS: limit}))
+    assert bench.pool.gauges().limit == 7
+    await bench.end()
+
+
 async def test_deadlines_and_cancels_reach_every_connection() -> None:
     bench = Many(2)
     await bench.open()

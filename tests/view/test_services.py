@@ -10,6 +10,7 @@ from lbctl.etcd.client import TimeToLive
 from lbctl.model import Endpoint, Instance, Invalid, Registry, Service
 from lbctl.rpc.health import Health, Status
 from lbctl.view.change_rows import change_rows
+from lbctl.view.listing_notes import notes
 from lbctl.view.services import SORTS, Look, instances_table, invalid_table, services_table
 from lbctl.view.theme import ASCII, COLOUR, PLAIN, UNICODE
 
@@ -69,6 +70,17 @@ def test_unusable_keys_have_their_code_and_reason_beside_them() -> None:
         "INVALID KEY       LAYOUT  CODE        REASON",
         "/services/echo/x  seed    bad_weight  weight is empty",
     ]
+
+
+def test_of_the_reasons_that_no_word_says_five_are_told_and_the_others_counted() -> None:
+    several = tuple(instance(number, 1) for number in range(1, 9))
+    refused, *others = (each.identity for each in several)
+    health = {each: Health(Status.ERROR, None, f"is odd, {number}") for number, each in enumerate(others, 2)}
+    health[refused] = Health(Status.REFUSED, None, "refused the connection")
+    registry = Registry(20, (Service("echo", "seed", "/services/echo/", several),))
+    said = list(notes(Listing(registry, health=health, checked=True), one=True, endpoints=()))
+    told = [f"note: 10.0.0.{number}:50051 is odd, {number}" for number in range(2, 7)]
+    assert said == [*told, "note: and 2 more", "0 of 8 ready; 8 need a look"]
 
 
 @pytest.mark.parametrize("width", [20, 30, 40, 50, 60, 70, 80, 140])
