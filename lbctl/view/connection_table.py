@@ -20,7 +20,7 @@ def connection_table(rows: list[BackendRow], lines: int, width: int, look: Look)
     room = lines - 2
     shown = rows if len(rows) <= room else rows[: room - 1]
     addresses = [look.show(row.address) for row in shown]
-    column = min(max(_ADDRESS[0], *map(cell_len, addresses)), _ADDRESS[1])
+    column = min(max([_ADDRESS[0], *map(cell_len, addresses)]), _ADDRESS[1])
     heads = "".join(f"{head:>{cells}}" for head, cells in zip(_HEADS, _WIDTHS, strict=True))
     found = [f"  {'ADDRESS':<{column}}{heads}  CLOSED"]
     for row, address in zip(shown, addresses, strict=True):

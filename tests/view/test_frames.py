@@ -5,7 +5,7 @@ from dataclasses import replace
 from functools import cache
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from lbctl.model import Code, Endpoint, Event, Origin
@@ -70,7 +70,8 @@ def test_a_screen_looks_as_agreed(name: str) -> None:
     bad=st.booleans(),
     focus=st.booleans(),
 )
-@settings(max_examples=300, deadline=None)
+@example(size=(40, 10), backends=3, page="connections", glyphs=UNICODE, histogram=None, bad=False, focus=False)
+@settings(max_examples=300)
 def test_a_frame_has_exactly_the_lines_of_the_window_and_none_is_too_wide(
     size: tuple[int, int], backends: int, page: str, glyphs: Glyphs, histogram: bool | None, bad: bool, focus: bool
 ) -> None:
@@ -87,7 +88,7 @@ def test_a_frame_has_exactly_the_lines_of_the_window_and_none_is_too_wide(
 
 
 @given(size=SIZES, glyphs=st.sampled_from((UNICODE, ASCII)), bad=st.booleans(), many=st.booleans())
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=200)
 def test_a_watch_frame_has_exactly_the_lines_of_the_window_and_none_is_too_wide(
     size: tuple[int, int], glyphs: Glyphs, bad: bool, many: bool
 ) -> None:
@@ -193,7 +194,7 @@ def test_a_long_message_leaves_room_for_the_backend() -> None:
     assert cell_len(line) <= 70
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=60)
 @given(
     size=SIZES,
     backends=st.sampled_from((0, 1, 5, 20)),

@@ -8,7 +8,7 @@ from collections.abc import Iterator
 
 import pyte
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from lbctl.view.lines import stripped
@@ -25,7 +25,6 @@ def shown(screen: pyte.Screen) -> list[str]:
 
 
 @given(st.lists(FRAME, min_size=1, max_size=5))
-@settings(deadline=None)
 def test_a_terminal_that_gets_only_differences_shows_the_last_frame(frames: list[list[str]]) -> None:
     screen = pyte.Screen(WIDTH, HEIGHT)
     stream = pyte.Stream(screen)

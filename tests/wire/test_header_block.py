@@ -42,7 +42,7 @@ lists = st.lists(st.tuples(st.sampled_from(NAMES), values, st.booleans()), max_s
 steps = st.one_of(lists, st.integers(0, 4096))
 
 
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=300)
 @given(st.lists(steps, max_size=12), st.booleans())
 def test_whatever_an_encoder_says_is_read_as_the_judge_reads_it(story: list[object], coded: bool) -> None:
     encoder, decoder, reader = Encoder(), Decoder(), BlockReader(everything=True)
@@ -56,7 +56,7 @@ def test_whatever_an_encoder_says_is_read_as_the_judge_reads_it(story: list[obje
         assert ours(reader, block) == judged(decoder, block) is not None
 
 
-@settings(max_examples=500, deadline=None)
+@settings(max_examples=500)
 @given(st.lists(st.binary(max_size=30), max_size=6), st.randoms(use_true_random=False))
 def test_octets_that_are_no_block_are_refused_where_the_judge_refuses_them(noise: list[bytes], rng: Random) -> None:
     decoder, reader, encoder = Decoder(), BlockReader(everything=True), Encoder()

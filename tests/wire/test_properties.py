@@ -19,7 +19,7 @@ from tests.wire.pure import REQUEST, Conversation, pieces
 
 CALLS = 8
 STREAMS = range(1, 2 * CALLS, 2)
-QUICK = settings(max_examples=150, deadline=None, derandomize=True, suppress_health_check=list(HealthCheck))
+QUICK = settings(max_examples=150, suppress_health_check=list(HealthCheck))
 
 GRPC_TAIL = h2.block(("grpc-status", "0"))
 

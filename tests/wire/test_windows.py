@@ -78,7 +78,7 @@ class Windows:
 _SETTINGS = {"initial": h2.INITIAL_WINDOW_SIZE, "streams": h2.MAX_CONCURRENT_STREAMS, "frames": h2.MAX_FRAME_SIZE}
 
 
-@settings(max_examples=150, deadline=None, derandomize=True)
+@settings(max_examples=150)
 @given(st.lists(steps, max_size=30))
 def test_every_body_arrives_whole_and_no_window_is_overrun_or_left_unused(script: list[Step]) -> None:
     windows = Windows()
