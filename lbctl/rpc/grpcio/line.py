@@ -76,13 +76,11 @@ class Line:
         self._passages = Passages()
         self._limit_s = options.connect_timeout_s + _MORE_S
         self._limit: asyncio.TimerHandle | None = None
-        self._opening = asyncio.get_running_loop().create_task(self._open())
-
-    async def _open(self) -> None:
         for tap in self._taps:
-            await tap.open()
-        if self.settled:  # closed meanwhile
-            return
+            tap.open()
+        self._opening = asyncio.get_running_loop().call_soon(self._open)
+
+    def _open(self) -> None:
         self.policy.turn_on()
         target = "ipv4:" + ",".join(f"127.0.0.1:{tap.port}" for tap in self._taps)
         self._limit = asyncio.get_running_loop().call_later(self._limit_s, self._settle)
@@ -170,7 +168,7 @@ class Line:
     async def aclose(self) -> None:
         """Close the channel, then its taps."""
         self.settled = True
-        await self._opening  # cancelled while it opens a port, it would leave it open
+        self._opening.cancel()
         if self._limit is not None:
             self._limit.cancel()
         if self._channel is not None:

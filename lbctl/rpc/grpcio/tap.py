@@ -10,6 +10,7 @@ when either side does.
 from __future__ import annotations
 
 import asyncio
+import socket
 from collections import Counter
 from typing import Final, Protocol
 
@@ -21,6 +22,7 @@ from lbctl.rpc.options import ConnectionOptions, Secure
 from lbctl.rpc.transport import Connectivity
 
 HEADER: Final = "lbctl-call"
+_PAUSE_S: Final = 1.0  # in accepting connections
 _CALM_S: Final = 0.05  # from gRPC's acknowledgement of the SETTINGS until its balancer surely knows the connection
 
 
@@ -59,18 +61,38 @@ class Tap:
         self.reason = ""
         self.port = 0
         self.counters: Counter[str] = Counter()
-        self._server: asyncio.Server | None = None
+        self.closed = False
+        self._socket: socket.socket | None = None
+        self._attaching: set[asyncio.Task[object]] = set()
         self._pairs: set[_Pair] = set()
 
-    async def open(self) -> None:
+    def open(self) -> None:
         """Listen on a free port of the loopback interface."""
-        self._server = await asyncio.get_running_loop().create_server(self._accept, "127.0.0.1", 0)
-        self.port = self._server.sockets[0].getsockname()[1]
+        self._socket = socket.create_server(("127.0.0.1", 0))
+        self._socket.setblocking(False)
+        self.port = self._socket.getsockname()[1]
+        self._listen()
 
-    def _accept(self) -> asyncio.Protocol:
+    def _listen(self) -> None:
+        # Not by asyncio's server: closed with a connection just accepted, it leaves that one open for ever.
+        if self._socket is not None:
+            asyncio.get_running_loop().add_reader(self._socket, self._accept, self._socket)
+
+    def _accept(self, listening: socket.socket) -> None:
+        loop = asyncio.get_running_loop()
+        try:
+            connection, _ = listening.accept()
+        except (BlockingIOError, InterruptedError, ConnectionAbortedError):
+            return  # who connected has gone again
+        except OSError:  # out of descriptors
+            loop.remove_reader(listening)
+            loop.call_later(_PAUSE_S, self._listen)
+            return
         pair = _Pair(self)
         self._pairs.add(pair)
-        return pair.near
+        task: asyncio.Task[object] = loop.create_task(loop.connect_accepted_socket(lambda: pair.near, connection))
+        self._attaching.add(task)
+        task.add_done_callback(self._attaching.discard)
 
     @property
     def sockets(self) -> int:
@@ -95,8 +117,13 @@ class Tap:
 
     async def aclose(self) -> None:
         """Stop listening and close every connection."""
-        if self._server is not None:
-            self._server.close()
+        self.closed = True
+        if self._socket is not None:
+            asyncio.get_running_loop().remove_reader(self._socket)
+            self._socket.close()
+            self._socket = None
+        if self._attaching:
+            await asyncio.wait(self._attaching)
         for pair in list(self._pairs):
             pair.abort()
         if self._pairs:
@@ -116,7 +143,7 @@ class _Side(asyncio.Protocol):
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
         self.transport = transport  # type: ignore[assignment]  # uvloop's is one only in shape
-        if self.pair.gone.done():  # meanwhile gRPC has hung up
+        if self.pair.gone.done() or self.pair.tap.closed:  # meanwhile gRPC has hung up, or we have
             transport.abort()  # type: ignore[attr-defined]
             return
         for data in self.other._waiting:
@@ -251,7 +278,7 @@ class _Pair:
         for side in (self.near, self.far):
             if side.transport is not None and not side.over:
                 side.transport.close()  # what was passed on is still written
-        if not self.gone.done() and all(side.over or side.transport is None for side in (self.near, self.far)):
+        if not self.gone.done() and self.near.over and (self.far.over or self.far.transport is None):
             self.gone.set_result(None)
             self.tap.lost(self, self._kind or "by us", self._reason)
 
@@ -261,4 +288,5 @@ class _Near(_Side):
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
         super().connection_made(transport)
-        self.pair.begin()
+        if not self.pair.tap.closed:
+            self.pair.begin()
