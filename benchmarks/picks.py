@@ -14,7 +14,7 @@ from random import Random
 
 from lbctl.balance.peer import Peer
 from lbctl.balance.policies import POLICIES
-from lbctl.balance.policies.base import Call, Expectation, Policy
+from lbctl.balance.policies.base import Call, Expectation, Policy, Setup
 from lbctl.model import Endpoint, Instance
 
 SIZES = (3, 10, 100, 1000)
@@ -58,7 +58,7 @@ def new_us(policy: Policy, fleet: list[Peer], picks: int) -> float:
     rng = Random(1)
 
     def life() -> None:
-        pick = policy.build(fleet, rng).pick
+        pick = policy.build(fleet, Setup(rng)).pick
         for _ in range(picks):
             pick(ANY)
 
@@ -72,7 +72,7 @@ def heading(title: str) -> None:
 
 def costs(policy: Policy) -> list[float]:
     """Nanoseconds per pick for each size."""
-    return [pick_ns(policy.build(peers(size), Random(1)).pick) for size in SIZES]
+    return [pick_ns(policy.build(peers(size), Setup(Random(1))).pick) for size in SIZES]
 
 
 def worst_by_kind() -> dict[Expectation, tuple[str, float]]:

@@ -159,6 +159,8 @@ class Reply(NamedTuple):
     messages: tuple[bytes, ...] = ()  # every response message of a stream, where the caller asked to keep them
     sent: int = 0  # messages of a stream that were written
     received: int = 0  # messages of a stream that came back
+    headed: bool = False  # response headers came before its end, other than those of a Trailers-Only response
+    metadata: tuple[tuple[bytes, bytes], ...] = ()  # of its end: a pushback, a load report
 
     @property
     def is_ok(self) -> bool:

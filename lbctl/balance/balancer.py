@@ -14,17 +14,26 @@ whoever dials reports back with ``mark``. A new picker is built when it is asked
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
+from collections import deque
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from random import Random
 from types import MappingProxyType
-from typing import NamedTuple
+from typing import Any, Final, NamedTuple
 
 from lbctl.balance.epochs import Ledger
 from lbctl.balance.evidence import Epoch, Evidence
+from lbctl.balance.guards.base import Ended, Guard
+from lbctl.balance.keys import Keys
 from lbctl.balance.peer import Nowhere, Peer
-from lbctl.balance.policies.base import Picker, Policy
-from lbctl.model import Identity, Instance
+from lbctl.balance.policies.base import Learning, Picker, Policy, Reported, Setup
+from lbctl.model import Code, Identity, Instance, Reply
+
+_OK: Final = Reply(Code.OK)
+
+
+def _nobody(peer: Peer) -> None:
+    """Nobody is asked."""
 
 
 class Reweighted(NamedTuple):
@@ -61,17 +70,24 @@ class _Built(NamedTuple):
 
     policy: Policy
     peers: tuple[Peer, ...]
-    weights: tuple[int, ...]
+    weights: tuple[float, ...]
 
 
 class Balancer:
     """Keeps the peers of one service and the picker over those that may take calls now."""
 
-    def __init__(self, policy: Policy, rng: Random) -> None:
+    def __init__(self, policy: Policy, rng: Random, keys: Keys | None = None) -> None:
         self.on_change: Callable[[], None] | None = None  # called when `picker` may have become another one
-        self.version = 0  # grows at the same moments
+        self.on_probe: Callable[[Peer], None] = _nobody  # a policy asks this peer for a load report
+        self.version = 0  # grows with on_change
+        self.watched = False  # somebody wants to know how attempts end
+        self.trials: deque[Peer] = deque()  # peers out of the rotation that are to get one call each, to try them
         self._policy = policy
         self._rng = rng
+        self._keys = keys
+        self._guards: tuple[Guard, ...] = ()
+        self._learn: Callable[[Peer, int, int, Reply], None] | None = None
+        self._renewed = False
         self._peers: dict[Identity, Peer] = {}
         self._departed: dict[Identity, Peer] = {}
         self._ledger = Ledger()
@@ -105,6 +121,11 @@ class Balancer:
         """How many pickers that had picks are gone."""
         return self._ledger.epochs
 
+    def guard(self, *guards: Guard) -> None:
+        """Have these watch how attempts end; before the first pick."""
+        self._guards = guards
+        self.watched = bool(guards)
+
     def update(self, instances: Iterable[Instance]) -> Change:
         """Take a full snapshot of the service.
 
@@ -128,6 +149,8 @@ class Balancer:
         """Say whether calls can be sent to the peer; a peer that has left stays out whatever is said."""
         if peer.ready != ready and self._peers.get(peer.instance.identity) is peer:
             peer.ready = ready
+            for guard in self._guards:
+                guard.marked(peer)
             self._changed()
 
     def drain(self, peer: Peer, drained: bool) -> None:
@@ -141,6 +164,55 @@ class Balancer:
         if policy is not self._policy:
             self._policy = policy
             self._changed()
+
+    def bar(self, peer: Peer, why: str, *, barred: bool) -> None:
+        """Keep the peer out of the rotation for this reason, or no longer; it is out while any reason stands."""
+        if barred != (why in peer.bars):
+            (peer.bars.add if barred else peer.bars.discard)(why)
+            self._changed()
+
+    def warm(self, peer: Peer, warmth: float) -> None:
+        """Give the peer this part of its weight, 0..1 and above 0."""
+        if peer.warmth != warmth:
+            peer.warmth = warmth
+            self._changed()
+
+    def renew(self) -> None:
+        """Build a new picker although the set is the same: what the policy goes by has changed."""
+        self._renewed = True
+        self._changed()
+
+    def try_out(self, peer: Peer) -> None:
+        """Have one call sent to a peer that is out of the rotation; no verdict is made of it."""
+        self.trials.append(peer)
+        if self.on_change is not None:
+            self.on_change()
+
+    def succeeded(self, peer: Peer, calls: Sequence[Ended], now_ns: int) -> None:
+        """Attempts ended OK, and have been counted as finished."""
+        learn = self._learn
+        if learn is not None:
+            for call in calls:
+                learn(peer, call.begun_ns, now_ns, _OK)
+        for guard in self._guards:
+            guard.succeeded(peer, len(calls), now_ns)
+
+    def ended(self, peer: Peer, begun_ns: int, now_ns: int, reply: Reply) -> None:
+        """An attempt ended with this reply, and has been counted as finished."""
+        if self._learn is not None:
+            self._learn(peer, begun_ns, now_ns, reply)
+        for guard in self._guards:
+            guard.ended(peer, reply, now_ns)
+
+    def reported(self, peer: Peer, report: Any, now_ns: int) -> None:  # noqa: ANN401
+        """A load report came that did not belong to a call."""
+        if isinstance(self._picker, Reported):
+            self._picker.reported(peer, report, now_ns)
+
+    def tick(self, now_ns: int) -> None:
+        """Let time pass for the guards."""
+        for guard in self._guards:
+            guard.tick(self._peers.values(), now_ns)
 
     def expected(self, peer: Peer) -> float:
         """Return the picks the peer should have had by now."""
@@ -157,20 +229,24 @@ class Balancer:
 
     def _revise(self) -> None:
         if self._picker is not None:
-            self._ledger.bound(self._picker.bound())
+            self._ledger.revise(self._picker.law())
 
     def _everyone(self) -> list[Peer]:
         return [*self._peers.values(), *self._departed.values()]
 
     def _added(self, instance: Instance) -> Peer:
         peer = self._departed.pop(instance.identity, None) or Peer(instance)
-        peer.instance, peer.target, peer.credit = instance, Nowhere(), 0.0
+        peer.instance, peer.target, peer.credit, peer.memory = instance, Nowhere(), 0.0, None
+        peer.warmth = 1.0
+        peer.bars.clear()
         self._peers[instance.identity] = peer
         return peer
 
     def _removed(self, identity: Identity) -> Peer:
         peer = self._peers.pop(identity)
         peer.ready = False
+        for guard in self._guards:
+            guard.marked(peer)
         if peer in self._ledger:
             self._departed[identity] = peer
         return peer
@@ -196,21 +272,26 @@ class Balancer:
     def _rebuild(self) -> None:
         self._stale = False
         peers = self._pickable()
-        built = _Built(self._policy, peers, tuple(peer.weight for peer in peers))
-        if built == self._built:
+        built = _Built(self._policy, peers, tuple(peer.weight * peer.warmth for peer in peers))
+        if built == self._built and not self._renewed:
             return
+        self._renewed = False
         self._revise()
         self._ledger.close(self._peers.values())
         if self._picker is not None:
             self._picker.retire()
         if self._built is not None and self._built.policy is not self._policy:
             for peer in self._everyone():
-                peer.credit = 0.0
+                peer.credit, peer.memory = 0.0, None
         self._built = built
-        self._picker = self._policy.build(peers, self._rng) if peers else None
-        if self._picker is not None:
-            epoch = Epoch(self._policy.expectation, peers, self._picker.shares(), self._picker.bound())
-            self._ledger.open(epoch)
+        picker = self._picker = self._policy.build(peers, self._setup()) if peers else None
+        if picker is not None:
+            self._ledger.open(Epoch(peers, picker.law()))
+            self._learn = picker.ended if isinstance(picker, Learning) else None
+        self.watched = bool(self._guards) or self._learn is not None
+
+    def _setup(self) -> Setup:
+        return Setup(self._rng, self._policy.options, self._keys, self.renew, self.on_probe)
 
     def _pickable(self) -> tuple[Peer, ...]:
         listed = [peer for peer in self._peers.values() if peer.instance.status is None]

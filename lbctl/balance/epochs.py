@@ -15,7 +15,7 @@ from dataclasses import replace
 
 from lbctl.balance.evidence import BackendEvidence, Epoch, Evidence, Standing, Sums, settle
 from lbctl.balance.peer import Peer
-from lbctl.balance.policies.base import Expectation
+from lbctl.balance.policies.base import Expectation, Law
 
 
 class Ledger:
@@ -44,10 +44,10 @@ class Ledger:
         for peer in epoch.peers:
             self._standings.setdefault(peer, Standing())
 
-    def bound(self, bound: float) -> None:
-        """Revise the open epoch's bound: a balancer that is not ours is known better and better."""
+    def revise(self, law: Law) -> None:
+        """Say anew what the open epoch obeys: a balancer that is not ours is known better and better."""
         if self._epoch is not None:
-            self._epoch = self._epoch._replace(bound=bound)
+            self._epoch = self._epoch._replace(law=law)
 
     def close(self, listed: Collection[Peer]) -> None:
         """End the open epoch, if any; ``listed`` are all peers that exist now, in the picker's set or not."""

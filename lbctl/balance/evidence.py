@@ -13,18 +13,20 @@ from dataclasses import dataclass
 from typing import NamedTuple
 
 from lbctl.balance.peer import Peer
-from lbctl.balance.policies.base import Expectation
+from lbctl.balance.policies.base import Law
 
 ENOUGH = 5.0  # expected picks of every peer for a chi-square to be valid
 
 
 class Epoch(NamedTuple):
-    """One picker's life: who could be picked, with what share, and how far a count may stray (inf: by chance)."""
+    """One picker's life: who could be picked, and what their counts obey."""
 
-    expectation: Expectation
     peers: Sequence[Peer]
-    shares: Sequence[float]
-    bound: float
+    law: Law
+
+    @property
+    def shares(self) -> Sequence[float]:
+        return self.law.shares
 
 
 @dataclass(slots=True)
@@ -91,9 +93,9 @@ def settle(epoch: Epoch, counts: Sequence[int], sums: Sums, standings: Mapping[P
     if not picks:
         return
     sums.epochs += 1
-    if epoch.bound != math.inf:
+    if epoch.law.bound != math.inf:
         _settle_bounded(epoch, counts, picks, sums, standings)
-    elif epoch.expectation is not Expectation.MULTINOMIAL or len(counts) == 1:
+    elif not epoch.law.drawn or len(counts) == 1:
         sums.unjudged += picks
     else:
         sums.strays += sum(count for count, share in zip(counts, epoch.shares, strict=True) if not share)
@@ -104,14 +106,14 @@ def _settle_bounded(
     epoch: Epoch, counts: Sequence[int], picks: int, sums: Sums, standings: Mapping[Peer, Standing]
 ) -> None:
     sums.bounded += picks
-    slack = min(epoch.bound, float(picks))
+    slack = min(epoch.law.bound, float(picks))
     for peer, count, share in zip(epoch.peers, counts, epoch.shares, strict=True):
         standing = standings[peer]
         standing.bounded_picks += count
         standing.bounded_expected += picks * share
         standing.slack += slack
         standing.slack_squares += slack * slack
-        sums.overrun = max(sums.overrun, abs(count - picks * share) - epoch.bound)
+        sums.overrun = max(sums.overrun, abs(count - picks * share) - epoch.law.bound)
 
 
 def _settle_chance(

@@ -35,8 +35,11 @@ class Peer:
     belated: int = 0  # picks that became known after the picker that made them had gone, judged by nobody
     expected: float = 0.0  # picks expected in closed epochs
     credit: float = 0.0  # a policy's own number (smooth WRR: calls owed to this peer)
+    memory: Any = None  # what else a policy knows of this peer; gone when the policy is switched
     ready: bool = False
     drained: bool = False
+    bars: set[str] = field(default_factory=set)  # why guards keep it out of the rotation
+    warmth: float = 1.0  # the part of its weight it has while it warms up, above 0
 
     @property
     def weight(self) -> int:
@@ -53,5 +56,10 @@ class Peer:
 
     @property
     def eligible(self) -> bool:
-        """True when calls may go here, weight aside: connected, not drained, and up as far as the registry says."""
+        """True when calls may go here, weight aside: connected, not drained or barred, and up as the registry says."""
+        return self.reachable and not self.bars
+
+    @property
+    def reachable(self) -> bool:
+        """True when calls can go here and nobody has said that they must not, whatever guards think of it."""
         return self.ready and not self.drained and self.instance.status is None

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from lbctl.balance.peer import Peer
 from lbctl.wire.state import Wait
 
 
@@ -12,7 +13,10 @@ class Batch:
     then. A call that has to wait, or is sent again, leaves the batch and gets an object of its own (``alone``).
     """
 
-    __slots__ = ("attempts", "begun_ns", "deadline_ns", "left", "queued_ns", "timeout_ns", "waited_for", "written_ns")
+    __slots__ = (
+        *("attempts", "begun_ns", "deadline_ns", "key", "left", "queued_ns", "timeout_ns", "tried", "waited_for"),
+        "written_ns",
+    )
 
     def __init__(self, queued_ns: int, deadline_ns: int, begun_ns: int) -> None:
         self.queued_ns = queued_ns
@@ -22,6 +26,8 @@ class Batch:
         self.timeout_ns = 0
         self.waited_for = Wait.NOTHING
         self.attempts = 1
+        self.key = b""  # a call with a hash key has a batch of its own
+        self.tried: tuple[Peer, ...] = ()  # where earlier attempts went
         self.left = 0  # calls that left this batch
 
     def alone(self) -> Batch:
@@ -29,6 +35,8 @@ class Batch:
         self.left += 1
         single = Batch(self.queued_ns, self.deadline_ns, self.begun_ns)
         single.attempts = self.attempts
+        single.key = self.key
+        single.tried = self.tried
         single.timeout_ns = self.timeout_ns
         return single
 

@@ -12,6 +12,7 @@ from itertools import repeat
 from typing import Final, cast
 
 from lbctl.balance.balancer import Balancer
+from lbctl.balance.keys import Keys
 from lbctl.balance.peer import Peer
 from lbctl.balance.policies.base import Call
 from lbctl.clock import Clock
@@ -24,7 +25,6 @@ from lbctl.rpc.link import Flusher
 from lbctl.rpc.transport import Baskets
 from lbctl.wire.state import DEADLINE, UNSENT_DEADLINE, Wait
 
-_ANY: Final = Call()
 NO_BACKEND: Final = Reply(Code.UNAVAILABLE, Origin.CLIENT, "no backend was ready before the deadline")
 GIVEN_UP: Final = Reply(Code.UNAVAILABLE, Origin.CLIENT, "no backend was ready when the run was given up")
 
@@ -51,6 +51,7 @@ class Engine:
         timeout_ns: int,
         retry: bool,
         judge: Judge | None = None,
+        keys: Keys | None = None,
     ) -> None:
         self.issued = 0
         self.completed = 0
@@ -61,6 +62,7 @@ class Engine:
         self._timeout_ns = timeout_ns
         self._retry = retry
         self._judge = judge
+        self._keys = keys
         self._balancer = balancer
         self._accounts = accounts
         self._wait = accounts.tally.wait
@@ -99,15 +101,22 @@ class Engine:
         self.issued += count
         batch = Batch(now, now + self._timeout_ns if self._timeout_ns else FOREVER_NS, now)
         picker = self._balancer.picker
-        if picker is None:
-            for _ in repeat(None, count):
-                self._park(batch.alone(), now)
+        if self._keys is not None:
+            self._start_keyed(count, batch)
             return
-        pick = picker.pick
-        for _ in repeat(None, count):
-            peer = pick(_ANY)
-            peer.picks += 1
-            peer.target.send(batch)
+        left = count
+        while left and self._tries(batch):
+            left -= 1
+        if picker is None:
+            for _ in repeat(None, left):
+                self._park(batch.alone(), now)
+        else:
+            call = Call(now)
+            pick = picker.pick
+            for _ in repeat(None, left):
+                peer = pick(call)
+                peer.picks += 1
+                peer.target.send(batch)
         self._flusher.flush()
         batch.written_ns = now = self._now()
         written = count - batch.left
@@ -121,30 +130,74 @@ class Engine:
         """
         deadline_ns = now_ns + self._timeout_ns if self._timeout_ns else FOREVER_NS
         picker = self._balancer.picker
-        if picker is None:
-            for due_ns in planned[: max(0, most - len(self._parked))]:
-                self.issued += 1
-                self._park(Batch(due_ns, deadline_ns, now_ns), now_ns)
-            return now_ns
-        pick = picker.pick
+        call = Call(now_ns)
+        keys = self._keys
         batches = []
         for due_ns in planned:
-            peer = pick(_ANY)
+            batch = Batch(due_ns, deadline_ns, now_ns)
+            if keys is not None:
+                batch.key = next(keys)
+                call = Call(now_ns, batch.key)
+            if self._tries(batch):
+                batches.append(batch)
+                continue
+            if picker is None:
+                if len(self._parked) < most:
+                    batches.append(batch)
+                    self._park(batch.alone(), now_ns)
+                continue
+            peer = picker.pick(call)
             peer.picks += 1
             if peer.picks - peer.finished > most:
                 self._drop(peer)
                 continue
-            batch = Batch(due_ns, deadline_ns, now_ns)
             batches.append(batch)
             peer.target.send(batch)
         self.issued += len(batches)
         self._flusher.flush()
+        return self._written(batches)
+
+    def _start_keyed(self, count: int, like: Batch) -> None:
+        """Issue calls that have a hash key each, and so a batch each."""
+        keys = cast(Keys, self._keys)
+        picker = self._balancer.picker
+        batches = []
+        for _ in repeat(None, count):
+            batch = like.alone()
+            batch.key = next(keys)
+            batches.append(batch)
+            if self._tries(batch):
+                continue
+            if picker is None:
+                self._park(batch.alone(), batch.begun_ns)
+                continue
+            peer = picker.pick(Call(batch.begun_ns, batch.key))
+            peer.picks += 1
+            peer.target.send(batch)
+        self._flusher.flush()
+        self._written(batches)
+
+    def _written(self, batches: list[Batch]) -> int:
+        """Batches of one call each were written just now, but for those that wait; returns when that was."""
         now = self._now()
         for batch in batches:
             if not batch.left:
                 batch.written_ns = now
                 self._wait.record((now - batch.queued_ns) // 1000)
         return now
+
+    def _tries(self, batch: Batch) -> bool:
+        """Send one call to a peer that guards want to be tried, if there is one."""
+        trials = self._balancer.trials
+        while trials:
+            peer = trials.popleft()
+            if peer.reachable:
+                peer.picks += 1
+                peer.belated += 1  # not the policy's pick
+                peer.expected += 1.0
+                peer.target.send(batch)
+                return True
+        return False
 
     def _drop(self, peer: Peer) -> None:
         peer.finished += 1
@@ -162,6 +215,8 @@ class Engine:
         if done:
             session.done = []
             lane.peer.finished += len(done)
+            if self._balancer.watched:
+                self._balancer.succeeded(lane.peer, done, now_ns)  # type: ignore[arg-type]
             self.completed += len(done)
             self._accounts.done(lane, done, now_ns)  # type: ignore[arg-type]  # the calls are the batches we sent
         if session.replies or session.refused or session.unsent:
@@ -194,6 +249,8 @@ class Engine:
         for call, reply in replies:
             assert isinstance(call, Batch)
             lane.peer.finished += 1
+            if self._balancer.watched and not self._cancelling:
+                self._balancer.ended(lane.peer, call.begun_ns, now_ns, reply)
             self.completed += 1
             self._accounts.ended(lane, call, reply, now_ns)
             self.given_back += not call.written_ns
@@ -209,6 +266,8 @@ class Engine:
     def _refused(self, lane: Lane, call: Batch, reply: Reply, now_ns: int) -> None:
         """The backend did not process the call: it may be sent once more."""
         lane.peer.finished += 1
+        if self._balancer.watched:
+            self._balancer.ended(lane.peer, call.begun_ns, now_ns, reply)
         if not call.written_ns:  # it heard of it, although not all of it may have gone
             self._accounts.written(call, now_ns)
         if now_ns >= call.deadline_ns:
@@ -251,12 +310,13 @@ class Engine:
             return self._park(call, now_ns)
         if call.deadline_ns < FOREVER_NS:
             call.timeout_ns = max(1, call.deadline_ns - now_ns)
-        peer = picker.pick(_ANY)
+        pick = Call(now_ns, call.key, call.tried)
+        peer = picker.pick(pick)
         peer.picks += 1
         if elsewhere_than is not None and peer is elsewhere_than.peer and len(self._lanes) > 1:
             peer.finished += 1
             self.given_back += 1
-            peer = picker.pick(_ANY)
+            peer = picker.pick(pick)
             peer.picks += 1
         return self._lanes[peer].subchannel.enqueue(call)
 
@@ -267,9 +327,14 @@ class Engine:
 
     def repicked(self) -> None:
         """The picker changed: send what was waiting for one."""
-        if not (self._parked or self.starving_since_ns) or self._balancer.picker is None:
+        if not (self._parked or self.starving_since_ns):
             return
         now = self._now()
+        if self._balancer.picker is None:
+            while self._parked and self._tries(self._parked[0]):
+                self._parked.popleft()
+            self._flusher.flush()
+            return
         self.starving_since_ns = 0
         parked, self._parked = self._parked, deque()
         for call in parked:

@@ -173,6 +173,7 @@ def _on_first_head(state: State, stream: int, response: Response, head: Head, *,
             return state.reset(stream, ErrorCode.PROTOCOL_ERROR, local(Code.INTERNAL, reason), ended=True)
         return None
     response.head = head
+    response.bare = ended
     if ended:
         return _conclude(state, stream, response, head)
     return None
@@ -196,6 +197,8 @@ def _conclude(state: State, stream: int, response: Response, trailers: Head | No
     talk = state.talks.get(stream)
     many = talk is not None and talk.spec.server
     reply = of_response(response.head, trailers, response.problem(many=many), response.excerpt())
+    if trailers is not None and trailers.metadata:
+        reply = reply._replace(metadata=trailers.metadata)
     kept = response.kept() if response.keep else ()
     if kept:
         # Also beside an error: what a stream had brought before it counts.

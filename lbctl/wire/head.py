@@ -8,8 +8,10 @@ from dataclasses import dataclass, replace
 from typing import Final
 
 from lbctl.model import Code
+from lbctl.wire.header_table import LOAD_REPORT, PUSHBACK
 
 Field = tuple[bytes, bytes]
+Headers = tuple[Field, ...]
 
 # What the receive loop's fast path may take without looking further.
 NOT_FAST: Final = 0
@@ -38,6 +40,7 @@ class Head:
     flaw: str
     anomalies: tuple[str, ...]
     fast: int
+    metadata: Headers = ()  # what a client has to act on: PUSHBACK and LOAD_REPORT fields
 
 
 def parse(fields: list[Field]) -> Head:
@@ -62,6 +65,7 @@ def parse(fields: list[Field]) -> Head:
         flaw=flaw,
         anomalies=anomalies,
         fast=NOT_FAST,
+        metadata=tuple((name, value) for name, value in fields if name in (PUSHBACK, LOAD_REPORT)),
     )
     return _marked(head)
 

@@ -11,7 +11,7 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import Final
 
-from lbctl.wire.head import Head, parse
+from lbctl.wire.head import NOT_FAST, Head, parse
 from lbctl.wire.header_block import BlockReader, CompressionError
 from lbctl.wire.header_table import BadIndex, Field
 
@@ -24,12 +24,14 @@ _UNREAD: Final = parse([])
 class HeaderReader:
     """The decompression context of one connection. ``cache`` maps complete blocks to heads; read it, never write.
 
-    With ``everything`` heads are made from all fields, instead of those that tell something about a call's end.
+    With ``everything`` heads are made from all fields, instead of those that tell something about a call's end. With
+    ``load_reports`` none that has one may take the fast path.
     """
 
-    __slots__ = ("_blocks", "_heads", "cache", "decoded", "read_blocks")
+    __slots__ = ("_blocks", "_heads", "_load_reports", "cache", "decoded", "read_blocks")
 
-    def __init__(self, *, everything: bool = False) -> None:
+    def __init__(self, *, everything: bool = False, load_reports: bool = False) -> None:
+        self._load_reports = load_reports
         self._blocks = BlockReader(everything=everything)
         self._heads: dict[tuple[Field, ...], Head] = {}
         self.cache: dict[bytes, Head] = {}
@@ -65,7 +67,10 @@ class HeaderReader:
         if head is None:
             if len(self._heads) >= _CACHE_SIZE:
                 self._heads.clear()
-            head = self._heads[telling] = parse([(each.name, each.value) for each in telling])
+            head = parse([(each.name, each.value) for each in telling])
+            if self._load_reports and head.metadata:
+                head = replace(head, fast=NOT_FAST)
+            self._heads[telling] = head
         return head
 
     def _remember(self, block: bytes, head: Head, *, changed: bool) -> None:

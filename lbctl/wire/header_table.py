@@ -17,8 +17,11 @@ from lbctl.wire.limits import HEADER_TABLE_SIZE
 _OVERHEAD: Final = 32
 _ODD: Final = re.compile(rb"[A-Z\x00\r\n]")  # in a name
 _FORBIDDEN: Final = re.compile(rb"[\x00\r\n]")  # in a value
+PUSHBACK: Final = b"grpc-retry-pushback-ms"
+LOAD_REPORT: Final = b"endpoint-load-metrics-bin"
 _TELLING: Final = frozenset(
     {
+        *(PUSHBACK, LOAD_REPORT),
         *(b"content-type", b"content-length", b"grpc-status", b"grpc-message", b"grpc-encoding"),
         *(b"connection", b"keep-alive", b"proxy-connection", b"transfer-encoding", b"upgrade"),
     }

@@ -18,13 +18,14 @@ class Limits:
     ``max_streams`` calls may be in flight, fewer where the peer says so; after ``max_requests`` calls (0: as many as
     there are stream ids) a successor takes over; a reply message may have ``max_message`` octets. With ``reset_late``
     a call whose deadline passed is cancelled at the server; without, its stream is left to the server's own deadline
-    and keeps its slot until then.
+    and keeps its slot until then. With ``load_reports`` the OK replies that carry one are handed over with it.
     """
 
     max_streams: int = OWN_STREAM_LIMIT
     max_requests: int = 0
     max_message: int = MAX_MESSAGE
     reset_late: bool = True
+    load_reports: bool = False
 
     @property
     def last_stream(self) -> int:

@@ -25,12 +25,13 @@ class Response:
 
     __slots__ = (
         *("_bodies", "_compressed", "_excerpt", "_limit", "_missing", "_prefix", "_seen"),
-        *("flaw", "head", "keep", "messages", "size", "uncredited"),
+        *("bare", "flaw", "head", "keep", "messages", "size", "uncredited"),
     )
 
     def __init__(self, *, keep: bool, max_message: int = MAX_MESSAGE) -> None:
         self.keep = keep
         self.head: Head | None = None
+        self.bare = False  # it is headers alone, which end the stream (Trailers-Only)
         self.flaw: Reply | None = None
         self.messages = 0
         self.size = 0  # octets of DATA without padding
@@ -42,6 +43,11 @@ class Response:
         self._missing = 0  # octets of the current message still to come
         self._seen = False  # a message has begun and is not complete
         self._compressed = False  # it is
+
+    @property
+    def has_begun(self) -> bool:
+        """Whether headers came that were not the whole of it."""
+        return self.head is not None and not self.bare
 
     def resume(self, head: Head, *, complete: bool, missing: int) -> None:
         """Go on where the fast path has come to: its only message was complete, or lacks so many octets."""

@@ -118,7 +118,7 @@ class State:
         self.agenda: list[tuple[int, int]] = []  # a heap of (ns, stream): when a talk has something to do
         self.ghosts: dict[int, int] = {}  # streams given up and left to the peer, and what they have not got back
         self.waiting: deque[tuple[Call, Request]] = deque()
-        self.reader = HeaderReader()
+        self.reader = HeaderReader(load_reports=limits.load_reports)
         self.writer = HeaderWriter()
         self.send = SendWindows(self._sent)
         self.received = ReceiveWindow()
@@ -215,9 +215,11 @@ class State:
 
     def _forget(self, stream: int, reply: Reply) -> tuple[Call, Reply]:
         """The call of a stream that is over, and its reply with the messages it had, where it is a streaming call."""
-        self.progress.pop(stream, None)
-        self.responses.pop(stream, None)
+        seen = self.progress.pop(stream, 0)
+        response = self.responses.pop(stream, None)
         self.uploading.pop(stream, None)
+        if reply is not OK_REPLY and (seen or (response is not None and response.has_begun)):
+            reply = reply._replace(headed=True)
         call = self.open.pop(stream)
         first_ns = self.firsts.pop(stream, 0)
         if first_ns:

@@ -11,10 +11,11 @@ from typing import Any
 from lbctl.balance.balancer import Balancer
 from lbctl.balance.peer import Peer
 from lbctl.balance.policies import POLICIES
-from lbctl.balance.policies.base import Call, Picker
-from lbctl.model import Endpoint, Identity, Instance
+from lbctl.balance.policies.base import Call, Learning, Picker, Setup
+from lbctl.model import Code, Endpoint, Identity, Instance, Reply
 
 ANY = Call()
+OK = Reply(Code.OK)
 VECTORS: Mapping[str, Any] = json.loads(Path(__file__).with_name("vectors.json").read_text())
 
 
@@ -31,11 +32,23 @@ def fleet(weights: Iterable[int]) -> list[Peer]:
 
 
 def built(policy: str, peers: list[Peer], seed: int = 1) -> Picker:
-    return POLICIES[policy].build(peers, Random(seed))
+    return POLICIES[policy].build(peers, Setup(Random(seed)))
 
 
-def drawn(picker: Picker, count: int) -> list[Peer]:
-    return [picker.pick(ANY) for _ in range(count)]
+def drawn(picker: Picker, count: int, *, first: int = 0) -> list[Peer]:
+    """Pick for so many calls, each with a key of its own and answered OK after 1 ms, before the next is picked."""
+    return [one(picker, number) for number in range(first, first + count)]
+
+
+def one(picker: Picker, number: int) -> Peer:
+    """Pick for one such call."""
+    now_ns = (number + 1) * 2_000_000
+    peer = picker.pick(Call(now_ns, b"key-%d" % number))
+    peer.picks += 1
+    peer.finished += 1
+    if isinstance(picker, Learning):
+        picker.ended(peer, now_ns, now_ns + 1_000_000, OK)
+    return peer
 
 
 def letters(peers: Iterable[Peer]) -> str:

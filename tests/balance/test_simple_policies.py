@@ -8,6 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from lbctl.balance.policies.base import Setup
 from lbctl.balance.policies.weighted_random import WeightedRandom
 from lbctl.stats.chi_square import p_value
 from tests.balance.fleet import VECTORS, Service, built, drawn, fleet, letters
@@ -94,7 +95,7 @@ def test_random_ignores_weights_and_repeats_itself_as_often_as_chance_does() -> 
 def test_weighted_random_keeps_the_law_when_its_table_is_too_small_for_the_weights(slots: int) -> None:
     weights, total = [50, 13, 13, 1, 23], 20_000
     peers = fleet(weights)
-    counts = Counter(drawn(WeightedRandom(peers, Random(9), slots), total))
+    counts = Counter(drawn(WeightedRandom(peers, Setup(Random(9)), slots), total))
     expected = [total * weight / 100 for weight in weights]
     chi2 = sum((counts[peer] - e) ** 2 / e for peer, e in zip(peers, expected, strict=True))
     assert p_value(chi2, 4) > 1e-6

@@ -8,6 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from lbctl.balance.policies.base import Setup
 from lbctl.balance.policies.smooth_wrr import REPLAY, SmoothWrr
 from lbctl.balance.smooth import Smooth, furthest, settled
 from tests.balance.fleet import VECTORS, Service, built, drawn, fleet, instance, letters
@@ -88,7 +89,7 @@ def test_rebuilding_the_picker_at_any_moments_leaves_the_order_as_it_is(weights:
     peers = fleet(weights)
     pieced = []
     for life in lives:
-        picker = SmoothWrr(peers, Random(1))
+        picker = SmoothWrr(peers, Setup(Random(1)))
         pieced += drawn(picker, life)
         picker.retire()
     assert pieced == [peers[index] for index in brute_force(weights, sum(lives))]

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from typing import Final
+
 from lbctl.balance.policies import grpc, pick_first, random, round_robin, smooth_wrr, weighted_random
 from lbctl.balance.policies.base import Policy
 
-POLICIES: dict[str, Policy] = {
+POLICIES: Final[dict[str, Policy]] = {
     policy.name: policy
     for policy in (
         pick_first.POLICY,
@@ -17,5 +19,10 @@ POLICIES: dict[str, Policy] = {
 }
 
 # Picked by grpcio, so only for the engine of that name.
-GRPC_POLICIES: dict[str, Policy] = {policy.name: policy for policy in grpc.POLICIES}
-ALL_POLICIES: dict[str, Policy] = POLICIES | GRPC_POLICIES
+GRPC_POLICIES: Final[dict[str, Policy]] = {policy.name: policy for policy in grpc.POLICIES}
+ALL_POLICIES: Final[dict[str, Policy]] = POLICIES | GRPC_POLICIES
+
+# Whatever a user may call them.
+BY_NAME: Final[dict[str, Policy]] = {
+    name: policy for policy in ALL_POLICIES.values() for name in (policy.name, *policy.aliases)
+}

@@ -1,14 +1,18 @@
-"""What a policy is: a name a user can type, a kind of expectation, and a way to build its picker."""
+"""What a policy is: a name a user can type, its options, what may be expected of it, and a way to build its picker."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+import math
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
 from enum import StrEnum
 from random import Random
-from typing import NamedTuple, Protocol
+from typing import Any, NamedTuple, Protocol, runtime_checkable
 
+from lbctl.balance.keys import Keys
 from lbctl.balance.peer import Peer
+from lbctl.balance.policies.options import NO_OPTIONS, parse, spelled
+from lbctl.model import Reply
 
 
 class Expectation(StrEnum):
@@ -23,10 +27,35 @@ class Expectation(StrEnum):
 
 
 class Call(NamedTuple):
-    """What a policy may know about a call."""
+    """What a policy may know about a call: when it is picked, its hash key, and which peers it was sent to before.
 
-    number: int = 0
-    key: bytes = b""  # for hash policies
+    Calls that are started together share one object; ``now_ns`` is also when their attempts begin.
+    """
+
+    now_ns: int = 0
+    key: bytes = b""
+    tried: tuple[Peer, ...] = ()
+
+
+class Law(NamedTuple):
+    """What the counts of one picker's picks obey.
+
+    ``shares``: the expected share of each peer, 0..1, in the order of the set. ``bound``: how far, in calls, a count
+    may get from picks x share, whatever their number; inf where nothing bounds it. ``drawn``: every pick is an
+    independent draw with these shares. Neither bound nor drawn: they are a guide, and no test can be made of them.
+    """
+
+    shares: Sequence[float]
+    bound: float = math.inf
+    drawn: bool = False
+
+
+class Why(NamedTuple):
+    """Why a peer was picked: one sentence, and the candidates with the figures that decided, in the order compared."""
+
+    text: str
+    columns: tuple[str, ...] = ()
+    rows: tuple[tuple[Peer, tuple[str, ...]], ...] = ()
 
 
 class Picker(Protocol):
@@ -34,17 +63,54 @@ class Picker(Protocol):
 
     def pick(self, call: Call) -> Peer: ...
 
-    def shares(self) -> Sequence[float]:
-        """Return the expected share of each peer, 0..1, in the order the picker was built with."""
+    def why(self, call: Call) -> tuple[Peer, Why]:
+        """Make the pick that ``pick`` would have made, and tell why."""
         ...
 
-    def bound(self) -> float:
-        """Return how far, in calls, a count may get from picks x share, whatever their number; inf if by chance."""
-        ...
+    def law(self) -> Law: ...
 
     def retire(self) -> None:
         """Write what must outlive this picker back to its peers; it is not used afterwards."""
         ...
+
+
+@runtime_checkable
+class Learning(Protocol):
+    """A picker that learns from how attempts end. ``finished`` was counted, so ``in_flight`` is what it is now.
+
+    Also told of attempts that an earlier picker began, and of peers that are not in its set any more.
+    """
+
+    def ended(self, peer: Peer, begun_ns: int, now_ns: int, reply: Reply) -> None: ...
+
+
+@runtime_checkable
+class Reported(Protocol):
+    """A picker that goes by load reports which come beside calls (ORCA out of band), or by answers to its probes."""
+
+    def reported(self, peer: Peer, report: Any, now_ns: int) -> None: ...  # noqa: ANN401  # the policy knows its reports
+
+
+def _nothing() -> None:
+    """Nobody to tell."""
+
+
+def _nobody(peer: Peer) -> None:
+    """Nobody probes."""
+
+
+class Setup(NamedTuple):
+    """What a picker is built with, beside its peers.
+
+    ``options``: the policy's own, parsed. ``keys``: where hash keys come from, None where calls carry none. ``renew``
+    asks for a new picker, and so a new epoch, because weights have changed. ``probe`` asks a peer for a load report.
+    """
+
+    rng: Random
+    options: Any = NO_OPTIONS
+    keys: Keys | None = None
+    renew: Callable[[], None] = _nothing
+    probe: Callable[[Peer], None] = _nobody
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,15 +118,50 @@ class Policy:
     """A policy as ``--policy NAME`` finds it.
 
     ``build`` gets the ready peers in key order: all of positive weight, or all of weight 0 (then each counts as 1).
+    ``options`` holds the values of ``--policy-opt``: a frozen dataclass made of ``options.option`` fields. ``keyed``:
+    calls need a hash key. ``cost`` is that of a pick, for people. ``wants`` names response metadata it has to see.
     """
 
     name: str
     summary: str
     expectation: Expectation
-    build: Callable[[Sequence[Peer], Random], Picker]
+    build: Callable[[Sequence[Peer], Setup], Picker]
+    options: Any = NO_OPTIONS
+    aliases: tuple[str, ...] = ()
+    cost: str = "O(1)"
+    keyed: bool = False
+    wants: frozenset[bytes] = frozenset()
+
+    def with_options(self, values: Mapping[str, str]) -> Policy:
+        """The policy with these options set; raises UsageError for one it does not have, or a value that cannot be."""
+        return replace(self, options=parse(self.name, self.options, values)) if values else self
+
+    @property
+    def stated(self) -> Mapping[str, str]:
+        """The options that are not at their defaults, as they would be typed."""
+        return spelled(self.options)
 
 
 def weights_of(peers: Sequence[Peer]) -> list[int]:
-    """Return the peers' weights; peers that are all of weight 0 count as 1 each."""
+    """Return the peers' weights as whole numbers; peers that are all of weight 0 count as 1 each.
+
+    While a peer is warming up, weights are in thousandths and at least 1.
+    """
     weights = [peer.weight for peer in peers]
-    return weights if any(weights) else [1] * len(weights)
+    if not any(weights):
+        weights = [1] * len(weights)
+    if any(peer.warmth != 1.0 for peer in peers):
+        return [max(1, round(1000 * weight * peer.warmth)) for weight, peer in zip(weights, peers, strict=True)]
+    return weights
+
+
+def by_weight(peers: Sequence[Peer]) -> list[float]:
+    """Return each peer's part of all weights."""
+    weights = weights_of(peers)
+    total = sum(weights)
+    return [weight / total for weight in weights]
+
+
+def equal(peers: Sequence[Peer]) -> list[float]:
+    """Return the same share for everybody."""
+    return [1.0 / len(peers)] * len(peers)

@@ -14,11 +14,10 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Sequence
-from random import Random
 from typing import Protocol, cast
 
 from lbctl.balance.peer import Peer, Target
-from lbctl.balance.policies.base import Call, Expectation, Picker, Policy
+from lbctl.balance.policies.base import Call, Expectation, Law, Picker, Policy, Setup, Why, equal
 
 
 class Behind(Target, Protocol):
@@ -46,12 +45,12 @@ class Delegated:
     def pick(self, call: Call) -> Peer:
         return self._outer
 
-    def shares(self) -> Sequence[float]:
-        return self._shares
+    def why(self, call: Call) -> tuple[Peer, Why]:
+        return self._outer, Why("gRPC's own balancer picks, and does not tell why")
 
-    def bound(self) -> float:
-        """Grows with the calls whose backend is not known yet."""
-        return self._slack + self.loose + max(0, self._outer.in_flight)
+    def law(self) -> Law:
+        """The bound grows with the calls whose backend is not known yet."""
+        return Law(self._shares, self._slack + self.loose + max(0, self._outer.in_flight))
 
     def retire(self) -> None:
         self._retired = True
@@ -77,11 +76,6 @@ class Delegated:
                 one.expected += share
 
 
-def equal(peers: Sequence[Peer]) -> Sequence[float]:
-    """The same share for everybody."""
-    return [1.0 / len(peers)] * len(peers)
-
-
 def first_only(peers: Sequence[Peer]) -> Sequence[float]:
     """Everything to one: there is no other that is ready, as long as all is well."""
     return [1.0] + [0.0] * (len(peers) - 1)
@@ -96,7 +90,7 @@ def delegating(
 ) -> Policy:
     """A policy whose picks are made by somebody else; ``slack`` is how far a count may get from its share."""
 
-    def build(peers: Sequence[Peer], rng: Random) -> Picker:
+    def build(peers: Sequence[Peer], setup: Setup) -> Picker:
         return Delegated(peers, name, shares(peers), slack)
 
     return Policy(name, summary, expectation, build)

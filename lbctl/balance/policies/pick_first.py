@@ -13,10 +13,9 @@ one leaves, the first of the rest follows it, and keeps the calls when the old o
 from __future__ import annotations
 
 from collections.abc import Sequence
-from random import Random
 
 from lbctl.balance.peer import Peer
-from lbctl.balance.policies.base import Call, Expectation, Policy
+from lbctl.balance.policies.base import Call, Expectation, Law, Policy, Setup, Why
 
 _CHOSEN = 1.0
 
@@ -24,18 +23,18 @@ _CHOSEN = 1.0
 class PickFirst:
     """Sticks to one peer; ``credit`` marks it across rebuilds."""
 
-    def __init__(self, peers: Sequence[Peer], rng: Random) -> None:
+    def __init__(self, peers: Sequence[Peer], setup: Setup) -> None:
         self._peers = peers
         self._chosen = next((peer for peer in peers if peer.credit == _CHOSEN), peers[0])
 
     def pick(self, call: Call) -> Peer:
         return self._chosen
 
-    def shares(self) -> Sequence[float]:
-        return [1.0 if peer is self._chosen else 0.0 for peer in self._peers]
+    def why(self, call: Call) -> tuple[Peer, Why]:
+        return self._chosen, Why("every call goes to this backend for as long as it can take calls")
 
-    def bound(self) -> float:
-        return 0.0
+    def law(self) -> Law:
+        return Law([1.0 if peer is self._chosen else 0.0 for peer in self._peers], 0.0)
 
     def retire(self) -> None:
         for peer in self._peers:

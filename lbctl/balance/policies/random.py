@@ -11,13 +11,12 @@ standard deviation of sqrt(N/n (1 - 1/n)).
 
 from __future__ import annotations
 
-import math
 from collections.abc import Iterator, Sequence
 from itertools import chain
 from random import Random
 
 from lbctl.balance.peer import Peer
-from lbctl.balance.policies.base import Call, Expectation, Policy
+from lbctl.balance.policies.base import Call, Expectation, Law, Policy, Setup, Why, equal
 
 _BATCH = 256  # draws at a time: a single draw costs several times as much
 
@@ -25,18 +24,18 @@ _BATCH = 256  # draws at a time: a single draw costs several times as much
 class Uniform:
     """Draws peers independently, in batches."""
 
-    def __init__(self, peers: Sequence[Peer], rng: Random) -> None:
-        self._size = len(peers)
-        self._next = chain.from_iterable(_draws(peers, rng)).__next__
+    def __init__(self, peers: Sequence[Peer], setup: Setup) -> None:
+        self._peers = peers
+        self._next = chain.from_iterable(_draws(peers, setup.rng)).__next__
 
     def pick(self, call: Call) -> Peer:
         return self._next()
 
-    def shares(self) -> Sequence[float]:
-        return [1.0 / self._size] * self._size
+    def why(self, call: Call) -> tuple[Peer, Why]:
+        return self._next(), Why(f"drawn from {len(self._peers)} backends, each with the same chance")
 
-    def bound(self) -> float:
-        return math.inf
+    def law(self) -> Law:
+        return Law(equal(self._peers), drawn=True)
 
     def retire(self) -> None:
         """Leave nothing behind: draws are independent."""

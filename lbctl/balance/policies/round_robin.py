@@ -13,28 +13,28 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from itertools import cycle
-from random import Random
 
 from lbctl.balance.peer import Peer
-from lbctl.balance.policies.base import Call, Expectation, Policy
+from lbctl.balance.policies.base import Call, Expectation, Law, Policy, Setup, Why, equal
 
 
 class RoundRobin:
     """Walks around its peers for ever; counts differ by at most one."""
 
-    def __init__(self, peers: Sequence[Peer], rng: Random) -> None:
-        start = rng.randrange(len(peers))
-        self._size = len(peers)
+    def __init__(self, peers: Sequence[Peer], setup: Setup) -> None:
+        start = setup.rng.randrange(len(peers))
+        self._peers = peers
         self._next = cycle([*peers[start:], *peers[:start]]).__next__
 
     def pick(self, call: Call) -> Peer:
         return self._next()
 
-    def shares(self) -> Sequence[float]:
-        return [1.0 / self._size] * self._size
+    def why(self, call: Call) -> tuple[Peer, Why]:
+        peer = self._next()
+        return peer, Why(f"its turn: number {self._peers.index(peer) + 1} of {len(self._peers)}, one after the other")
 
-    def bound(self) -> float:
-        return 1.0
+    def law(self) -> Law:
+        return Law(equal(self._peers), 1.0)
 
     def retire(self) -> None:
         """Leave nothing behind: the next picker starts at random."""

@@ -27,10 +27,9 @@ from collections.abc import Iterator, Sequence
 from itertools import chain
 from math import gcd
 from operator import length_hint
-from random import Random
 
 from lbctl.balance.peer import Peer
-from lbctl.balance.policies.base import Call, Expectation, Policy, weights_of
+from lbctl.balance.policies.base import Call, Expectation, Law, Policy, Setup, Why, weights_of
 from lbctl.balance.smooth import Smooth, furthest, settled
 
 REPLAY = 1 << 18  # a cycle of at most so many picks is computed once and then replayed
@@ -40,7 +39,7 @@ _FIRST, _LARGEST = 32, 4096  # picks computed at a time: few for a picker that m
 class SmoothWrr:
     """Hands out blocks of picks computed ahead, and knows how much of the current block is gone."""
 
-    def __init__(self, peers: Sequence[Peer], rng: Random) -> None:
+    def __init__(self, peers: Sequence[Peer], setup: Setup) -> None:
         weights = weights_of(peers)
         divisor = gcd(*weights)
         self._peers = peers
@@ -55,18 +54,30 @@ class SmoothWrr:
     def pick(self, call: Call) -> Peer:
         return self._next()
 
-    def shares(self) -> Sequence[float]:
-        return [weight / self._sum for weight in self._weights]
+    def why(self, call: Call) -> tuple[Peer, Why]:
+        owed = self._owed()
+        peer = self._next()
+        rows = [
+            (each, (str(weight), f"{(credit + weight / self._sum) * self._sum:g}"))
+            for each, weight, credit in zip(self._peers, self._weights, owed, strict=True)
+        ]
+        return peer, Why("the greatest current weight, each grown by its weight", ("weight", "current"), tuple(rows))
 
-    def bound(self) -> float:
-        return furthest(self._opening)
+    def law(self) -> Law:
+        return Law([weight / self._sum for weight in self._weights], furthest(self._opening))
 
     def retire(self) -> None:
+        for peer, credit in zip(self._peers, self._owed(), strict=True):
+            peer.credit = credit
+
+    def _owed(self) -> list[float]:
+        """The calls owed to each peer now: what the computed picks left, less those that were not handed out."""
         left = length_hint(self._left)
         unused = Counter(self._block[len(self._block) - left :])
-        credits_ = self._smooth.credits()
-        for peer, weight, credit in zip(self._peers, self._weights, credits_, strict=True):
-            peer.credit = credit - (left * weight - unused[peer] * self._sum) / self._sum
+        return [
+            credit - (left * weight - unused[peer] * self._sum) / self._sum
+            for peer, weight, credit in zip(self._peers, self._weights, self._smooth.credits(), strict=True)
+        ]
 
     def _blocks(self) -> Iterator[Iterator[Peer]]:
         """Compute blocks until a whole cycle has given every peer its weight, then replay that cycle."""

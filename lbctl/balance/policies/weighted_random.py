@@ -18,7 +18,7 @@ from itertools import accumulate, chain
 from random import Random
 
 from lbctl.balance.peer import Peer
-from lbctl.balance.policies.base import Call, Expectation, Policy, weights_of
+from lbctl.balance.policies.base import Call, Expectation, Law, Policy, Setup, Why, weights_of
 
 SLOTS = 1 << 16
 _BATCH = 256
@@ -27,19 +27,25 @@ _BATCH = 256
 class WeightedRandom:
     """Draws peers independently in proportion to their weights, in batches."""
 
-    def __init__(self, peers: Sequence[Peer], rng: Random, slots: int = SLOTS) -> None:
+    def __init__(self, peers: Sequence[Peer], setup: Setup, slots: int = SLOTS) -> None:
+        self._peers = peers
         self._weights = weights_of(peers)
-        self._next = chain.from_iterable(_draws(peers, self._weights, rng, slots)).__next__
+        self._next = chain.from_iterable(_draws(peers, self._weights, setup.rng, slots)).__next__
 
     def pick(self, call: Call) -> Peer:
         return self._next()
 
-    def shares(self) -> Sequence[float]:
-        total = sum(self._weights)
-        return [weight / total for weight in self._weights]
+    def why(self, call: Call) -> tuple[Peer, Why]:
+        law, peer = self.law(), self._next()
+        rows = [
+            (each, (str(weight), f"{share:.2%}"))
+            for each, weight, share in zip(self._peers, self._weights, law.shares, strict=True)
+        ]
+        return peer, Why("drawn by weight", ("weight", "chance"), tuple(rows))
 
-    def bound(self) -> float:
-        return math.inf
+    def law(self) -> Law:
+        total = sum(self._weights)
+        return Law([weight / total for weight in self._weights], drawn=True)
 
     def retire(self) -> None:
         """Leave nothing behind: draws are independent."""
