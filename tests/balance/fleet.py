@@ -16,7 +16,7 @@ from lbctl.model import Code, Endpoint, Identity, Instance, Reply
 
 ANY = Call()
 OK = Reply(Code.OK)
-VECTORS: Mapping[str, Any] = json.loads(Path(__file__).with_name("vectors.json").read_text())
+VECTORS: Mapping[str, Any] = json.loads((Path(__file__).parents[1] / "vectors" / "policies.json").read_text())
 
 
 def instance(key: str, weight: int | None = 1, *, port: int = 0, status: str | None = None) -> Instance:

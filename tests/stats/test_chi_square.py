@@ -9,7 +9,7 @@ import pytest
 
 from lbctl.stats.chi_square import p_value, upper_gamma
 
-CRITICAL = json.loads((Path(__file__).parents[1] / "balance" / "vectors.json").read_text())["chi2_critical"]
+CRITICAL = json.loads((Path(__file__).parents[1] / "vectors" / "policies.json").read_text())["chi2_critical"]
 
 
 @pytest.mark.parametrize(("row", "p"), [("p0.001", 1e-3), ("p1e-6", 1e-6)])
