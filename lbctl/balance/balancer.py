@@ -36,6 +36,10 @@ def _nobody(peer: Peer) -> None:
     """Nobody is asked."""
 
 
+def _unheard(kind: str, peer: Peer, text: str, level: str) -> None:
+    """Nobody listens."""
+
+
 class Reweighted(NamedTuple):
     """A peer whose weight changed; the weights are the ones a balancer uses."""
 
@@ -79,6 +83,7 @@ class Balancer:
     def __init__(self, policy: Policy, rng: Random, keys: Keys | None = None) -> None:
         self.on_change: Callable[[], None] | None = None  # called when `picker` may have become another one
         self.on_probe: Callable[[Peer], None] = _nobody  # a policy asks this peer for a load report
+        self.on_note: Callable[[str, Peer, str, str], None] = _unheard  # kind, peer, text and level of an event
         self.version = 0  # grows with on_change
         self.watched = False  # somebody wants to know how attempts end
         self.trials: deque[Peer] = deque()  # peers out of the rotation that are to get one call each, to try them
@@ -149,6 +154,7 @@ class Balancer:
         """Say whether calls can be sent to the peer; a peer that has left stays out whatever is said."""
         if peer.ready != ready and self._peers.get(peer.instance.identity) is peer:
             peer.ready = ready
+            peer.arrivals += ready
             for guard in self._guards:
                 guard.marked(peer)
             self._changed()
@@ -209,6 +215,10 @@ class Balancer:
         if isinstance(self._picker, Reported):
             self._picker.reported(peer, report, now_ns)
 
+    def doubts(self) -> Iterable[str]:
+        """Why the policy was not what its name says."""
+        return self._policy.doubts(self._everyone())
+
     def tick(self, now_ns: int) -> None:
         """Let time pass for the guards."""
         for guard in self._guards:
@@ -237,7 +247,7 @@ class Balancer:
     def _added(self, instance: Instance) -> Peer:
         peer = self._departed.pop(instance.identity, None) or Peer(instance)
         peer.instance, peer.target, peer.credit, peer.memory = instance, Nowhere(), 0.0, None
-        peer.warmth = 1.0
+        peer.override, peer.warmth = None, 1.0
         peer.bars.clear()
         self._peers[instance.identity] = peer
         return peer
@@ -282,7 +292,7 @@ class Balancer:
             self._picker.retire()
         if self._built is not None and self._built.policy is not self._policy:
             for peer in self._everyone():
-                peer.credit, peer.memory = 0.0, None
+                peer.credit, peer.memory, peer.override = 0.0, None, None
         self._built = built
         picker = self._picker = self._policy.build(peers, self._setup()) if peers else None
         if picker is not None:
@@ -291,7 +301,7 @@ class Balancer:
         self.watched = bool(self._guards) or self._learn is not None
 
     def _setup(self) -> Setup:
-        return Setup(self._rng, self._policy.options, self._keys, self.renew, self.on_probe)
+        return Setup(self._rng, self._policy.options, self._keys, self.renew, self.on_probe, self.on_note)
 
     def _pickable(self) -> tuple[Peer, ...]:
         listed = [peer for peer in self._peers.values() if peer.instance.status is None]

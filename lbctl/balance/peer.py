@@ -36,7 +36,9 @@ class Peer:
     expected: float = 0.0  # picks expected in closed epochs
     credit: float = 0.0  # a policy's own number (smooth WRR: calls owed to this peer)
     memory: Any = None  # what else a policy knows of this peer; gone when the policy is switched
+    override: int | None = None  # the weight that a policy goes by instead of the registry's; gone with its memory
     ready: bool = False
+    arrivals: int = 0  # how often it has become ready
     drained: bool = False
     bars: set[str] = field(default_factory=set)  # why guards keep it out of the rotation
     warmth: float = 1.0  # the part of its weight it has while it warms up, above 0

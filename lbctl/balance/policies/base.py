@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from enum import StrEnum
 from random import Random
@@ -99,11 +99,21 @@ def _nobody(peer: Peer) -> None:
     """Nobody probes."""
 
 
+def _unheard(kind: str, peer: Peer, text: str, level: str) -> None:
+    """Nobody listens."""
+
+
+def _none(peers: Sequence[Peer]) -> Iterable[str]:
+    """The policy is what its name says."""
+    return ()
+
+
 class Setup(NamedTuple):
     """What a picker is built with, beside its peers.
 
     ``options``: the policy's own, parsed. ``keys``: where hash keys come from, None where calls carry none. ``renew``
     asks for a new picker, and so a new epoch, because weights have changed. ``probe`` asks a peer for a load report.
+    ``note`` makes an event: kind, peer, text and level of a ``model.Event``.
     """
 
     rng: Random
@@ -111,6 +121,7 @@ class Setup(NamedTuple):
     keys: Keys | None = None
     renew: Callable[[], None] = _nothing
     probe: Callable[[Peer], None] = _nobody
+    note: Callable[[str, Peer, str, str], None] = _unheard
 
 
 @dataclass(frozen=True, slots=True)
@@ -120,6 +131,7 @@ class Policy:
     ``build`` gets the ready peers in key order: all of positive weight, or all of weight 0 (then each counts as 1).
     ``options`` holds the values of ``--policy-opt``: a frozen dataclass made of ``options.option`` fields. ``keyed``:
     calls need a hash key. ``cost`` is that of a pick, for people. ``wants`` names response metadata it has to see.
+    ``doubts`` says, of all peers there were, why it was not what its name says.
     """
 
     name: str
@@ -131,6 +143,7 @@ class Policy:
     cost: str = "O(1)"
     keyed: bool = False
     wants: frozenset[bytes] = frozenset()
+    doubts: Callable[[Sequence[Peer]], Iterable[str]] = _none
 
     def with_options(self, values: Mapping[str, str]) -> Policy:
         """The policy with these options set; raises UsageError for one it does not have, or a value that cannot be."""
@@ -145,9 +158,10 @@ class Policy:
 def weights_of(peers: Sequence[Peer]) -> list[int]:
     """Return the peers' weights as whole numbers; peers that are all of weight 0 count as 1 each.
 
-    While a peer is warming up, weights are in thousandths and at least 1.
+    A weight that the policy has set itself counts instead. While a peer is warming up, weights are in thousandths and
+    at least 1.
     """
-    weights = [peer.weight for peer in peers]
+    weights = [peer.weight if peer.override is None else peer.override for peer in peers]
     if not any(weights):
         weights = [1] * len(weights)
     if any(peer.warmth != 1.0 for peer in peers):
