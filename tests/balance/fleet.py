@@ -31,8 +31,10 @@ def fleet(weights: Iterable[int]) -> list[Peer]:
     return [Peer(instance(key, weight, port=1 + n), ready=True) for n, (key, weight) in pairs]
 
 
-def built(policy: str, peers: list[Peer], seed: int = 1) -> Picker:
-    return POLICIES[policy].build(peers, Setup(Random(seed)))
+def built(policy: str, peers: list[Peer], seed: int = 1, **options: str) -> Picker:
+    """Build a picker as the balancer would, with options as they are typed."""
+    chosen = POLICIES[policy].with_options(options)
+    return chosen.build(peers, Setup(Random(seed), chosen.options))
 
 
 def drawn(picker: Picker, count: int, *, first: int = 0) -> list[Peer]:
