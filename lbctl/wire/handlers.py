@@ -16,7 +16,7 @@ from lbctl.wire.head import Head, parse
 from lbctl.wire.header_block import CompressionError, HeaderBomb
 from lbctl.wire.response import MessageTooLarge, Response
 from lbctl.wire.state import Partial, State
-from lbctl.wire.status import from_rst, local, lost, of_response
+from lbctl.wire.status import OK_REPLY, from_rst, local, lost, of_response
 from lbctl.wire.windows import STREAM_WINDOW, WindowOverflow
 
 _MAX_BLOCK: Final = 256 << 10  # compressed octets of one block over its CONTINUATION frames
@@ -197,7 +197,7 @@ def _conclude(state: State, stream: int, response: Response, trailers: Head | No
     talk = state.talks.get(stream)
     many = talk is not None and talk.spec.server
     reply = of_response(response.head, trailers, response.problem(many=many), response.excerpt())
-    if trailers is not None and trailers.metadata:
+    if trailers is not None and trailers.metadata and (state.limits.load_reports or reply is not OK_REPLY):
         reply = reply._replace(metadata=trailers.metadata)
     kept = response.kept() if response.keep else ()
     if kept:
