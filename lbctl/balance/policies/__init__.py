@@ -4,7 +4,15 @@ from __future__ import annotations
 
 from typing import Final
 
-from lbctl.balance.policies import grpc, pick_first, random, round_robin, smooth_wrr, weighted_random
+from lbctl.balance.policies import (
+    grpc,
+    pick_first,
+    random,
+    round_robin,
+    smooth_wrr,
+    weighted_random,
+    weighted_round_robin,
+)
 from lbctl.balance.policies.base import Policy
 
 POLICIES: Final[dict[str, Policy]] = {
@@ -15,6 +23,7 @@ POLICIES: Final[dict[str, Policy]] = {
         random.POLICY,
         smooth_wrr.POLICY,
         weighted_random.POLICY,
+        weighted_round_robin.POLICY,
     )
 }
 
