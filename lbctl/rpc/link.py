@@ -178,10 +178,8 @@ class Link(asyncio.Protocol):
             self._transport.write(data)
             if self._clogged_ns:
                 self._hold(data, was_clogged=was_clogged > 0)
-        if (session.replies or session.unsent) and not self._handing_over:
-            # Decided while they were being started. In a turn of its own, since ending them may start others.
-            self._handing_over = True
-            asyncio.get_running_loop().call_soon(self._hand_over)
+        if session.replies or session.unsent:
+            self._hand_over_soon()  # decided while they were being started
         talk_ns = session.next_talk_ns
         if talk_ns:
             self._talk.set(talk_ns)
@@ -202,6 +200,12 @@ class Link(asyncio.Protocol):
         """Those cut off that have not ended meanwhile."""
         still_open = set(map(id, self.session.open.values())) if self._held else ()
         return [call for call in self._held if id(call) in still_open]
+
+    def _hand_over_soon(self) -> None:
+        """In a turn of its own, since ending calls may start others."""
+        if not self._handing_over:
+            self._handing_over = True
+            asyncio.get_running_loop().call_soon(self._hand_over)
 
     def _hand_over(self) -> None:
         self._handing_over = False
@@ -228,6 +232,13 @@ class Link(asyncio.Protocol):
         self._flusher.flush()
         if expired and self.is_open:
             self._vigil.suspect(now_ns)
+
+    def abandon(self, call: Call) -> bool | None:
+        """End one call that nobody wants to hear of again; see ``Transport.abandon``."""
+        found = self.session.abandon(call)
+        if found is not None:
+            self._hand_over_soon()  # its slot is free, and it may have been the last one here
+        return found
 
     def ping(self) -> None:
         """Ask the peer whether it is there."""

@@ -82,6 +82,10 @@ class Pool:
         for member in self._members:
             member.expire(now_ns)
 
+    def abandon(self, call: Call) -> bool | None:
+        """End one call of which nobody wants to hear again; whether it was on the wire, None where it is not here."""
+        return next((found for member in self._members if (found := member.abandon(call)) is not None), None)
+
     def cancel(self, reply: Reply) -> None:
         """End every call in flight with this reply; those that were never written are returned."""
         for member in self._members:

@@ -110,6 +110,14 @@ class Subchannel:
         for link in self._links:
             link.expire(now_ns)
 
+    def abandon(self, call: Call) -> bool | None:
+        """End one call of which nobody wants to hear again; whether it was on the wire, None where it is not here."""
+        for place, (parked, _) in enumerate(self._parked):
+            if parked is call:
+                del self._parked[place]
+                return False
+        return next((found for link in self._links if (found := link.abandon(call)) is not None), None)
+
     def cancel(self, reply: Reply) -> None:
         """End every call in flight with this reply; those that wait here are returned."""
         self.without()

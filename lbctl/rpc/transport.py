@@ -82,6 +82,13 @@ class Transport(Protocol):
         """End every call whose deadline has passed."""
         ...
 
+    def abandon(self, call: Call) -> bool | None:
+        """End one call of which nobody wants to hear again: it is in no basket, and its peer is told.
+
+        Returns whether it was on the wire, or None where it is not here (any more).
+        """
+        ...
+
     def cancel(self, reply: Reply) -> None:
         """End every call in flight with this reply; those that were never written are returned."""
         ...

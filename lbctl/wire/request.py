@@ -10,6 +10,8 @@ from lbctl import __version__
 
 Headers = tuple[tuple[bytes, bytes], ...]
 
+PREVIOUS: Final = b"grpc-previous-rpc-attempts"
+
 _SENSITIVE: Final = frozenset({b"authorization", b"cookie", b"proxy-authorization", b"set-cookie"})
 # Units of grpc-timeout, milliseconds first: a template then reads like what the user typed.
 _UNITS: Final = (("m", 1_000_000), ("S", 1_000_000_000), ("M", 60_000_000_000), ("H", 3_600_000_000_000))
@@ -40,7 +42,8 @@ class Request:
 
     ``timeout_ns`` is the whole call's deadline in nanoseconds; 0 states none. ``stream`` is None for a unary method;
     with it, its messages are sent and ``message`` is not. ``gzip`` compresses every message. The values of
-    ``sensitive`` names, beside those that always are, never enter a compression table.
+    ``sensitive`` names, beside those that always are, never enter a compression table. ``previous`` is how many
+    attempts of the call there were before this one (gRFC A6).
     """
 
     path: str
@@ -52,6 +55,7 @@ class Request:
     stream: Stream | None = None
     gzip: bool = False
     sensitive: frozenset[bytes] = frozenset()
+    previous: int = 0
 
     def headers(self) -> Headers:
         """The stable header fields, pseudo-fields first; grpc-timeout is not among them (see ``timeout_value``)."""
@@ -77,8 +81,9 @@ class Request:
         return is_sensitive(name) or name in self.sensitive
 
     def varying(self, timeout_ns: int) -> Headers:
-        """The fields that differ from call to call: the deadline, where there is one."""
-        return ((b"grpc-timeout", timeout_value(timeout_ns)),) if timeout_ns else ()
+        """The fields that differ from call to call: the deadline and the earlier attempts, where there are any."""
+        deadline = ((b"grpc-timeout", timeout_value(timeout_ns)),) if timeout_ns else ()
+        return (*deadline, (PREVIOUS, b"%d" % self.previous)) if self.previous else deadline
 
     def header_size(self, timeout_ns: int) -> int:
         """Octets of the whole list as SETTINGS_MAX_HEADER_LIST_SIZE counts them (RFC 9113 §6.5.2)."""

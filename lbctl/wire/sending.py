@@ -120,6 +120,11 @@ class Sending(State):
         super().expire(now_ns)
         self.pump()
 
+    def abandon(self, call: Call) -> bool | None:
+        found = super().abandon(call)
+        self.pump()
+        return found
+
     def pause(self, paused: bool) -> None:
         """The transport's buffer is full, or drained again."""
         self.paused = paused

@@ -260,11 +260,8 @@ class State:
         """
         late = [stream for stream, call in self.open.items() if call.deadline_ns <= now_ns]
         for stream in late:
-            if self.limits.reset_late or self.send.is_open(stream):
-                self.reset(stream, ErrorCode.CANCEL, DEADLINE)
-            else:
-                self.ghosts[stream] = 0
-                self.replies.append(self._forget(stream, DEADLINE))
+            self._leave(stream)
+            self.replies.append(self._forget(stream, DEADLINE))
         self.relimit()
         if self.waiting and any(call.deadline_ns <= now_ns for call, _ in self.waiting):
             waiting, self.waiting = self.waiting, deque()
@@ -273,6 +270,30 @@ class State:
                     self.replies.append((call, UNSENT_DEADLINE))
                 else:
                     self.waiting.append((call, request))
+
+    def _leave(self, stream: int) -> None:
+        """Tell the peer that nobody waits for this stream any more, or leave it to the peer."""
+        if self.send.drop(stream) or self.limits.reset_late:
+            self._cut(stream, ErrorCode.CANCEL)
+        else:
+            self.ghosts[stream] = 0
+
+    def abandon(self, call: Call) -> bool | None:
+        """End one call that nobody wants to hear of again: it ends up in no basket.
+
+        Returns whether it was on the wire, or None where it is not here (any more).
+        """
+        for stream in [number for number, known in self.open.items() if known is call]:
+            self._leave(stream)
+            self.firsts.pop(stream, None)
+            self._forget(stream, OK_REPLY)
+            self.relimit()
+            return True
+        for place, (known, _) in enumerate(self.waiting):
+            if known is call:
+                del self.waiting[place]
+                return False
+        return None
 
     def cancel(self, reply: Reply) -> None:
         """End every call at once, for our own reasons."""

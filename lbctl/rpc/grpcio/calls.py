@@ -113,6 +113,16 @@ class Flights:
             task.cancel()
         self._ended(flight, ending, self._now())
 
+    def abandon(self, call: Call) -> bool:
+        """End a call of which nobody is told; whether it was here."""
+        for flight in [flight for flight in self._open if flight.call is call]:
+            flight.over = True
+            self._open.discard(flight)
+            if flight.task is not None:
+                flight.task.cancel()
+            return True
+        return False
+
     def expire(self, now_ns: int) -> None:
         """End every call whose deadline has passed."""
         for flight in [flight for flight in self._open if flight.call.deadline_ns <= now_ns]:

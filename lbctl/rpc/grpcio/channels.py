@@ -55,6 +55,10 @@ class Channels:
         self._turn += 1
         ready[self._turn % len(ready)].flights.begin(call, request, metadata)
 
+    def abandon(self, call: Call) -> bool:
+        """End a call of which nobody is told; whether it was here."""
+        return any(channel.flights.abandon(call) for channel in self._channels)
+
     def expire(self, now_ns: int) -> None:
         """End every call whose deadline has passed."""
         for channel in list(self._channels):

@@ -70,6 +70,10 @@ class Member:
     def expire(self, now_ns: int) -> None:
         """The shared channel looks after deadlines."""
 
+    def abandon(self, call: Call) -> bool | None:
+        """Nobody hedges where gRPC picks."""
+        return None
+
     def cancel(self, reply: Reply) -> None:
         """The shared channel cancels."""
 

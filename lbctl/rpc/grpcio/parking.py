@@ -25,6 +25,13 @@ class Parking:
         call.waited_for = Wait.CONNECTION
         self._parked.append((call, request))
 
+    def forget(self, call: Call) -> bool:
+        """Take one call away that nobody wants to hear of again; whether it was here."""
+        kept = [(parked, request) for parked, request in self._parked if parked is not call]
+        found = len(kept) < len(self._parked)
+        self._parked = kept
+        return found
+
     def take_all(self) -> list[tuple[Call, Request | None]]:
         """There is a connection: nobody waits here any more."""
         parked, self._parked = self._parked, []

@@ -13,7 +13,7 @@ from lbctl.errors import UsageError
 from lbctl.model import Endpoint
 from lbctl.rpc.options import ConnectionOptions, Secure
 from lbctl.wire.limits import Limits
-from lbctl.wire.request import Request
+from lbctl.wire.request import PREVIOUS, Request
 
 Arguments = list[tuple[str, str | int]]
 
@@ -98,7 +98,8 @@ def metadata_of(request: Request) -> tuple[tuple[str, str | bytes], ...]:
 
     Raises UsageError for values that it does not send: a call with one of them would never end.
     """
-    return tuple((name.decode(), _value(name, value)) for name, value in request.metadata)
+    previous = ((PREVIOUS, b"%d" % request.previous),) if request.previous else ()
+    return tuple((name.decode(), _value(name, value)) for name, value in (*request.metadata, *previous))
 
 
 def _value(name: bytes, value: bytes) -> str | bytes:

@@ -145,6 +145,10 @@ class SharedChannel:
         for line in self.lines:
             line.expire(now_ns)
 
+    def abandon(self, call: Call) -> bool | None:
+        """Nobody hedges where gRPC picks."""
+        return None
+
     def cancel(self, reply: Reply) -> None:
         """End every call with this reply; those that wait here are returned."""
         self._parking.return_all()

@@ -115,6 +115,15 @@ class GrpcTransport:
         self._parking.return_late(now_ns)
         self._channels.expire(now_ns)
 
+    def abandon(self, call: Call) -> bool | None:
+        """End one call of which nobody wants to hear again; whether it was handed over, None where it is not here."""
+        if self._parking.forget(call):
+            return False
+        found = self._channels.abandon(call)
+        if self.state is Connectivity.SHUTDOWN:
+            self._channels.close_when_empty()
+        return found or None
+
     def cancel(self, reply: Reply) -> None:
         """End every call in flight with this reply; those that wait here are returned."""
         self._parking.return_all()
