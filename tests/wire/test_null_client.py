@@ -24,6 +24,7 @@ OTHERS = {
     "test_properties.py": "a session, without a network",
     "test_whole_reply.py": "a session, without a network",
     "test_windows.py": "a session, without a network",
+    "test_end_of_a_call.py": "a session, without a network",
     "test_streaming.py": "a session, without a network",
     "test_limits.py": "a session, without a network",
     "test_hpack_corpus.py": "header blocks alone",
