@@ -3,27 +3,15 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from difflib import get_close_matches
-from typing import Annotated, Final
+from typing import Annotated, Any, Final
 
-from lbctl.balance.policies import ALL_POLICIES, GRPC_POLICIES, POLICIES
 from lbctl.cli.flags import Flags, one_of, option, switch
+from lbctl.cli.policy_options import listed, parse_policy, parse_policy_opts
 from lbctl.cli.values import parse_count, parse_duration, parse_positive_duration, parse_rate
 
-DEFAULT_POLICY: Final = "smooth_wrr"
 UIS: Final = ("auto", "live", "plain", "none")
 _LOAD: Final = "Load"
 _RESULT: Final = "Screen and result"
-
-
-def parse_policy(text: str) -> str:
-    """The name of a policy; raises ValueError with the nearest one."""
-    if text not in ALL_POLICIES:
-        known = GRPC_POLICIES if text.startswith("grpc") else POLICIES
-        near = get_close_matches(text, list(known), n=1)
-        meant = f"did you mean {near[0]}? " if near else ""
-        raise ValueError(f"{text!r} is not a policy ({meant}there are {', '.join(known)})")
-    return text
 
 
 def _seed(text: str) -> int:
@@ -101,15 +89,18 @@ class LoadFlags(Flags):
             parse=parse_count,
         ),
     ] = None
-    policy: Annotated[
-        str | None,
+    policy: Annotated[  # parsed: typer has no name for what a parser returns
+        Any,
+        option("--policy", text=listed(), metavar="NAME", panel=_LOAD, parse=parse_policy),
+    ] = None
+    policy_opt: Annotated[
+        list[Any] | None,
         option(
-            "--policy",
-            text=f"{', '.join(POLICIES)} (default {DEFAULT_POLICY}); "
-            f"with --engine grpcio also gRPC's own, {', '.join(GRPC_POLICIES)}",
-            metavar="NAME",
+            "--policy-opt",
+            text="an option of the policy; several with commas, or repeated (see: lbctl policies NAME)",
+            metavar="NAME=VALUE",
             panel=_LOAD,
-            parse=parse_policy,
+            parse=parse_policy_opts,
         ),
     ] = None
     seed: Annotated[

@@ -7,8 +7,9 @@ from random import SystemRandom
 from typing import Final
 
 from lbctl.cli.connection_options import DEFAULT_ENGINE, ConnectionFlags
-from lbctl.cli.hammer_options import DEFAULT_POLICY, LoadFlags, parse_policy
+from lbctl.cli.hammer_options import LoadFlags
 from lbctl.cli.metadata import first_variable, headers
+from lbctl.cli.policy_options import chosen
 from lbctl.cli.request_files import read_binary, read_data
 from lbctl.cli.request_options import RequestFlags, StreamFlags
 from lbctl.cli.settings import Settings
@@ -56,7 +57,7 @@ def build(
     return Hammer(
         service=service,
         method=method,
-        policy=_policy(load.policy, settings),
+        policy=chosen(load.policy, load.policy_opt, settings),
         plan=plan,
         seed=SystemRandom().randrange(_SEEDS) if load.seed is None else load.seed,
         payload=_payload(request, _streaming(stream, plan.timeout_s), environ),
@@ -91,16 +92,6 @@ def _plan(load: LoadFlags, request: RequestFlags) -> Plan:
         rps=rps,
         max_outstanding=load.max_outstanding or MAX_OUTSTANDING,
     )
-
-
-def _policy(given: str | None, settings: Settings) -> str:
-    """The policy, also from the settings."""
-    if given is not None or settings.policy is None:
-        return given or DEFAULT_POLICY
-    try:
-        return parse_policy(settings.policy)
-    except ValueError as error:
-        raise UsageError(f"{settings.origins.get('policy', 'policy')}: {error}") from None
 
 
 def slips(request: RequestFlags) -> Iterator[str]:

@@ -7,6 +7,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Final
 
+from lbctl.balance.policies.base import Policy
 from lbctl.clock import Clock
 from lbctl.commands.calling import Calling, Payload, described, undescribed
 from lbctl.commands.following import backends_of, followed
@@ -39,7 +40,7 @@ class Hammer:
 
     service: str
     method: str | None
-    policy: str
+    policy: Policy
     plan: Plan
     seed: int
     payload: Payload = field(default_factory=Payload)
@@ -99,7 +100,7 @@ async def _run(
     service = await _service(etcd, request)
     reaching = _reaching(request, ready)
     calling = undescribed(request.payload, request.method) or await _described(request, service, reaching, tell)
-    await require(request.policy, request.engine)
+    await require(request.policy.name, request.engine)
     load = Run(_task(request, service, reaching, calling), clock)
     try:
         async with followed(etcd, service, load):

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 from lbctl.balance.balancer import Balancer
 from lbctl.balance.policies import GRPC_POLICIES, POLICIES
+from lbctl.balance.policies.base import Policy
 from lbctl.load.backends import Backends, Note
 from lbctl.load.loops import Loop
 from lbctl.load.stopwatch import Stopwatch
@@ -16,11 +17,12 @@ from lbctl.load.stopwatch import Stopwatch
 class Hand:
     """Implements Controls over the parts of a run; nothing but ``log`` does anything once the run is ``over``.
 
-    ``going`` tells whether calls may still be issued.
+    ``going`` tells whether calls may still be issued, ``policies`` are those that can be switched to.
     """
 
     loop: Loop
     balancer: Balancer
+    policies: Sequence[Policy]
     backends: Backends
     stopwatch: Stopwatch
     note: Note
@@ -50,12 +52,11 @@ class Hand:
     def next_policy(self, step: int) -> None:
         if self.over():
             return
-        # gRPC's own balancers and lbctl's pick over connections of different kinds.
-        kind = GRPC_POLICIES if self.balancer.policy.name in GRPC_POLICIES else POLICIES
-        names = list(kind)
-        name = names[(names.index(self.balancer.policy.name) + step) % len(names)]
-        self.balancer.switch(kind[name])
-        self.note("policy", None, f"policy -> {name}", "change")
+        names = [policy.name for policy in self.policies]
+        policy = self.policies[(names.index(self.balancer.policy.name) + step) % len(names)]
+        self.balancer.switch(policy)
+        options = "".join(f" {name}={value}" for name, value in policy.stated.items())
+        self.note("policy", None, f"policy -> {policy.name}{options}", "change")
 
     def drain(self, key: str, address: str) -> None:
         if not self.over():
@@ -63,3 +64,11 @@ class Hand:
 
     def log(self, text: str) -> None:
         self.note("log", None, text, "info")
+
+
+def rotation(started: Policy, *, keyed: bool) -> list[Policy]:
+    """The policies a run can go through, that it started with as it is; ``keyed``: calls carry hash keys."""
+    # gRPC's own balancers and lbctl's pick over connections of different kinds.
+    kind = GRPC_POLICIES if started.name in GRPC_POLICIES else POLICIES
+    able = [policy for policy in kind.values() if keyed or not policy.keyed or policy.name == started.name]
+    return [started if policy.name == started.name else policy for policy in able]

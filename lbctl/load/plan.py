@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Final
 
+from lbctl.balance.policies.base import Policy
 from lbctl.model import Instance, Reply
 from lbctl.rpc.options import ConnectionOptions, Secure
 from lbctl.wire.request import Request
@@ -52,7 +53,7 @@ class Task:
 
     service: str
     method: str
-    policy: str
+    policy: Policy
     seed: int
     plan: Plan
     request_for: Callable[[Instance], Request]
@@ -63,4 +64,3 @@ class Task:
     judge: Judge | None = None
     grace_s: float = 5.0
     starve_s: float = 30.0  # how long a run without a duration waits for any backend to be ready
-    policy_options: Mapping[str, str] = field(default_factory=dict)

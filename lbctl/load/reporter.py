@@ -63,7 +63,7 @@ class Reporter:
             service=task.service,
             method=task.method,
             policy=self.balancer.policy.name,
-            policy_options=task.policy_options,
+            policy_options=self.balancer.policy.stated,
             seed=task.seed,
             load=_load(task),
             started_at=started_at,
@@ -133,7 +133,7 @@ class Reporter:
             wire, max((each.most for each in resets), default=0), many=any(each.are_many for each in resets)
         )
         yield from on_starts(self.loop.starts)
-        yield from remarks(self.task.policy, self.task.engine)
+        yield from remarks(self.task.policy.name, self.task.engine)
 
     def _judged(self, *, fresh: bool) -> Balance:
         now = self.clock.now_ns()
@@ -153,7 +153,7 @@ class Reporter:
     @property
     def _untold(self) -> frozenset[str]:
         """What of connections this run's engine cannot know."""
-        return untold(self.task.engine, self.task.policy)
+        return untold(self.task.engine, self.task.policy.name)
 
 
 def _row(lane: Lane, expected: float, wire: Wire) -> BackendRow:

@@ -10,7 +10,7 @@ from random import Random
 from typing import Final
 
 from lbctl.balance.balancer import Balancer
-from lbctl.balance.policies import ALL_POLICIES, GRPC_POLICIES
+from lbctl.balance.policies import GRPC_POLICIES
 from lbctl.clock import Clock
 from lbctl.load.accounts import Accounts
 from lbctl.load.alarm import Alarms, best_alarm
@@ -18,7 +18,7 @@ from lbctl.load.backends import Backends
 from lbctl.load.delegation import Delegation
 from lbctl.load.engine import Engine
 from lbctl.load.engines import ENGINES, Dialling
-from lbctl.load.hand import Hand
+from lbctl.load.hand import Hand, rotation
 from lbctl.load.loops import loop_for
 from lbctl.load.plan import Task
 from lbctl.load.pulse import Pulse
@@ -42,7 +42,7 @@ class Run:
     def __init__(self, task: Task, clock: Clock, network: Network = TCP, alarms: Alarms = best_alarm) -> None:
         flusher = Flusher()
         tally = Tally()
-        balancer = Balancer(ALL_POLICIES[task.policy], Random(task.seed))
+        balancer = Balancer(task.policy, Random(task.seed))
         self._task = task
         self._clock = clock
         self._stopwatch = Stopwatch(clock)
@@ -56,8 +56,8 @@ class Run:
         dialling = _dialling(task, flusher, clock, network)
         factory = ENGINES[task.engine]
         self._delegation: Delegation | None = None
-        if task.policy in GRPC_POLICIES:
-            self._delegation = Delegation(task.policy, self._engine, dialling, self._renewed)
+        if task.policy.name in GRPC_POLICIES:
+            self._delegation = Delegation(task.policy.name, self._engine, dialling, self._renewed)
             factory = self._delegation.factory
         self.backends = Backends(balancer, self._engine, tally, factory, dialling, self.note, self._stopwatch.elapsed_s)
         if self._delegation is not None:
@@ -76,6 +76,7 @@ class Run:
         self.hand = Hand(
             loop=self._loop,
             balancer=balancer,
+            policies=rotation(task.policy, keyed=task.policy.keyed),
             backends=self.backends,
             stopwatch=self._stopwatch,
             note=self.note,

@@ -11,6 +11,7 @@ import grpc
 import pytest
 from grpc_health.v1 import health_pb2
 
+from lbctl.balance.policies import POLICIES
 from lbctl.clock import SystemClock
 from lbctl.commands.hammer import Finished, Hammer, Tell, run
 from lbctl.demo.etcd_server import EtcdServer
@@ -25,7 +26,7 @@ OK: bytes = health_pb2.HealthCheckResponse(status=health_pb2.HealthCheckResponse
 REQUEST = Hammer(
     service="echo",
     method="grpc.health.v1.Health/Check",
-    policy="smooth_wrr",
+    policy=POLICIES["smooth_wrr"],
     plan=Plan(concurrency=4, requests=40, duration_s=None, timeout_s=5.0),
     seed=1,
 )

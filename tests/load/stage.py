@@ -6,6 +6,7 @@ import asyncio
 from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
 
+from lbctl.balance.policies import POLICIES
 from lbctl.load.plan import Plan, Task
 from lbctl.load.run import Run
 from lbctl.model import Instance
@@ -18,7 +19,7 @@ BOUND_S = 3.0  # nothing here may hang
 
 def task(load: Plan, policy: str = "round_robin", *, seed: int = 7, grace_s: float = 5.0) -> Task:
     wanted = request(load.timeout_s)
-    return Task("echo", "pkg.Svc/Method", policy, seed, load, lambda _: wanted, grace_s=grace_s)
+    return Task("echo", "pkg.Svc/Method", POLICIES[policy], seed, load, lambda _: wanted, grace_s=grace_s)
 
 
 class Stage:

@@ -13,6 +13,7 @@ import grpc
 import pytest
 import uvloop
 
+from lbctl.balance.policies import POLICIES
 from lbctl.clock import SystemClock
 from lbctl.load.plan import Plan, Task
 from lbctl.load.run import Run
@@ -67,7 +68,8 @@ def a_run(endpoint: Endpoint, duration_s: float, body: bytes = b"x", connections
         return Request("/pkg.Svc/Method", body, instance.address, plan.timeout_ns)
 
     options = ConnectionOptions(connections=connections)
-    task = Task("echo", "pkg.Svc/Method", "round_robin", 1, plan, request_for, connection=options, grace_s=20.0)
+    policy = POLICIES["round_robin"]
+    task = Task("echo", "pkg.Svc/Method", policy, 1, plan, request_for, connection=options, grace_s=20.0)
     run = Run(task, SystemClock())
     run.apply([Instance("/services/echo/1", "echo", "seed", endpoint, 1)])
     return run

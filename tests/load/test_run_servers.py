@@ -9,6 +9,7 @@ from contextlib import asynccontextmanager
 import pytest
 import uvloop
 
+from lbctl.balance.policies import POLICIES
 from lbctl.clock import SystemClock
 from lbctl.load.plan import Plan, Task
 from lbctl.load.run import Run
@@ -60,7 +61,7 @@ async def running(load: Plan, *endpoints: Endpoint, policy: str = "round_robin")
         return Request("/pkg.Svc/Method", b"x", instance.address, load.timeout_ns)
 
     connection = ConnectionOptions(connect_timeout_s=2.0)
-    task = Task("echo", "pkg.Svc/Method", policy, 1, load, request_for, connection=connection, grace_s=1.0)
+    task = Task("echo", "pkg.Svc/Method", POLICIES[policy], 1, load, request_for, connection=connection, grace_s=1.0)
     run = Run(task, SystemClock())
     watching = asyncio.create_task(_watch(run))
     try:

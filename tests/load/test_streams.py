@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
+from lbctl.balance.policies import POLICIES
 from lbctl.load.plan import Plan, Task
 from lbctl.wire.request import Stream
 from tests.load.rig import request
@@ -15,7 +16,7 @@ _STREAM = Stream(client=False, server=True, messages=(b"x",))
 
 def streaming_task() -> Task:
     wanted = replace(request(), stream=_STREAM)
-    return Task("echo", "pkg.Svc/Method", "round_robin", 7, Plan(1, 1, None, 5.0), lambda _: wanted)
+    return Task("echo", "pkg.Svc/Method", POLICIES["round_robin"], 7, Plan(1, 1, None, 5.0), lambda _: wanted)
 
 
 async def test_messages_of_a_stream_are_counted_as_they_arrive() -> None:

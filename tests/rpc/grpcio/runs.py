@@ -8,6 +8,7 @@ from contextlib import asynccontextmanager
 
 import pytest
 
+from lbctl.balance.policies import ALL_POLICIES
 from lbctl.clock import SystemClock
 from lbctl.load.plan import Plan, Task
 from lbctl.load.run import Run
@@ -47,7 +48,7 @@ def task(
     return Task(
         service="count",
         method=f"test.Count/{method}",
-        policy=policy,
+        policy=ALL_POLICIES[policy],
         seed=7,
         plan=Plan(concurrency, requests, None if requests else 60.0, timeout_s),
         request_for=lambda _: request,

@@ -1,0 +1,94 @@
+"""``--policy NAME`` and ``--policy-opt NAME=VALUE``: from what was typed, or stands in the settings, to a policy."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from difflib import get_close_matches
+from typing import TYPE_CHECKING, Final
+
+from lbctl.balance.policies import ALL_POLICIES, BY_NAME, GRPC_POLICIES, POLICIES
+from lbctl.balance.policies.base import Policy
+from lbctl.errors import UsageError
+
+if TYPE_CHECKING:
+    from lbctl.cli.settings import Settings
+
+DEFAULT_POLICY: Final = "smooth_wrr"
+SEE_ALL: Final = "lbctl policies lists them"
+
+
+def parse_policy(text: str) -> Policy:
+    """The policy of that name or alias; raises ValueError with the nearest names."""
+    found = BY_NAME.get(text)
+    if found is None:
+        near = near_names(text)
+        meant = f"did you mean {' or '.join(near)}? " if near else ""
+        raise ValueError(f"{text!r} is not a policy ({meant}{SEE_ALL})")
+    return found
+
+
+def near_names(text: str, most: int = 2) -> list[str]:
+    """The names that somebody who typed this may have meant, the nearest first; underscores and case do not matter."""
+    plain = {_plain(name): policy.name for name, policy in BY_NAME.items() if _is_grpc(name) == _is_grpc(text)}
+    exact = plain.get(_plain(text))
+    if exact is not None:
+        return [exact]
+    names = (plain[each] for each in get_close_matches(_plain(text), list(plain), n=3, cutoff=0.7))
+    return list(dict.fromkeys(names))[:most]
+
+
+def _plain(name: str) -> str:
+    return name.lower().replace("_", "").replace("-", "")
+
+
+def _is_grpc(name: str) -> bool:
+    return name.startswith("grpc")
+
+
+def parse_policy_opts(text: str) -> tuple[tuple[str, str], ...]:
+    """``decay=5s,choices=3`` as pairs; a part without ``=`` belongs to the value before it."""
+    pairs: list[tuple[str, str]] = []
+    for part in text.split(","):
+        name, found, value = part.partition("=")
+        if found and name.strip():
+            pairs.append((name.strip(), value.strip()))
+        elif pairs and not found:
+            pairs[-1] = (pairs[-1][0], f"{pairs[-1][1]},{part.strip()}")
+        else:
+            raise ValueError(f"{part!r} is not NAME=VALUE (for example choices=3)")
+    return tuple(pairs)
+
+
+def chosen(given: Policy | None, opts: Iterable[Iterable[tuple[str, str]]] | None, settings: Settings) -> Policy:
+    """The policy, also from the settings, with its options set. Raises UsageError."""
+    policy = given or _from_settings(settings)
+    return policy.with_options(_once([pair for pairs in opts or () for pair in pairs]))
+
+
+def _once(pairs: Iterable[tuple[str, str]]) -> Mapping[str, str]:
+    """Every option once: two values of one option contradict each other."""
+    values: dict[str, str] = {}
+    for name, value in pairs:
+        plain = name.replace("-", "_")
+        if values.setdefault(plain, value) != value:
+            raise UsageError(f"--policy-opt: {name} is given twice, as {values[plain]!r} and {value!r}")
+    return values
+
+
+def _from_settings(settings: Settings) -> Policy:
+    if settings.policy is None:
+        return ALL_POLICIES[DEFAULT_POLICY]
+    try:
+        return parse_policy(settings.policy)
+    except ValueError as error:
+        raise UsageError(f"{settings.origins.get('policy', 'policy')}: {error}") from None
+
+
+def listed() -> str:
+    """What ``--policy`` says of the names there are: too many to list them all."""
+    some = ("round_robin", "smooth_wrr", "weighted_random", "ring_hash", "least_request", "p2c", "peak_ewma")
+    own = ", ".join(name for name in some if name in POLICIES)
+    return (
+        f"{own} ... (default {DEFAULT_POLICY}; {SEE_ALL}); "
+        f"with --engine grpcio also gRPC's own, {', '.join(GRPC_POLICIES)}"
+    )
