@@ -53,11 +53,16 @@ class Decoded:
 
 @dataclass(frozen=True, slots=True)
 class Codec:
-    """One layout. ``parse(key, value, claim)`` returns drafts, or None: not mine; or raises Unusable: mine, but bad."""
+    """One layout. ``parse(key, value, claim)`` returns drafts, or None: not mine; or raises Unusable: mine, but bad.
+
+    ``reweigh(value, weight)`` spells a value that ``parse`` can read with another weight and everything else as it was,
+    or raises Unusable where the value has no place for one; None where the layout has no weights.
+    """
 
     name: str
     parse: Callable[[str, bytes, Claim], tuple[Draft, ...] | None]
     roots: tuple[str, ...] = field(default=())
+    reweigh: Callable[[bytes, int], bytes] | None = None
 
     def decode(self, entry: Entry, claim: Claim) -> Decoded | None:
         """Read one key, whatever is in it; never raises."""

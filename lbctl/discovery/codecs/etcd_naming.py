@@ -8,6 +8,7 @@ from typing import Any
 from lbctl.discovery.address import parse_address
 from lbctl.discovery.codecs import strict_json
 from lbctl.discovery.codecs.base import Claim, Codec, Draft
+from lbctl.discovery.codecs.json_edit import Edit, Part, applied, carried_out, first_item, inserted, member, part_at
 from lbctl.discovery.codecs.leaf import leaf_warnings
 from lbctl.discovery.codecs.weight import parse_weight
 from lbctl.discovery.flaws import Unusable
@@ -97,4 +98,32 @@ def _weight(metadata: dict[str, Any]) -> tuple[int | None, tuple[str, ...]]:
     return parse_weight(found if isinstance(found, str) else json.dumps(found))
 
 
-CODEC = Codec("etcd-naming", parse)
+def reweigh(value: bytes, weight: int) -> bytes:
+    """Replace ``Metadata.weight`` in the spelling it has, a number or a text; where there is none, add a number."""
+    text = value.decode("utf-8")
+    document = part_at(text)
+    metadata = member(text, document, "Metadata") or member(text, document, "MetadataX")
+    if metadata is None:
+        edit = inserted(text, document, "Metadata", f'{{"weight":{weight}}}')
+    else:
+        edit = _metadata_edit(text, metadata, weight, _MAX_UNWRAP)
+    return applied(text, edit).encode("utf-8")
+
+
+def _metadata_edit(text: str, metadata: Part, weight: int, unwrap: int) -> Edit:
+    if metadata.value is None:
+        return Edit(metadata.start, metadata.end, f'{{"weight":{weight}}}')
+    if isinstance(metadata.value, str) and unwrap and _unwrapped(metadata.value) is not None:
+        inner = metadata.value
+        return carried_out(text, metadata, _metadata_edit(inner, part_at(inner), weight, unwrap - 1))
+    if not isinstance(metadata.value, dict):
+        raise Unusable("no_weight", "Metadata is not an object: it has no place for a weight")
+    found = member(text, metadata, "weight")
+    if found is None:
+        return inserted(text, metadata, "weight", str(weight))
+    if isinstance(found.value, list) and found.value:
+        found = first_item(text, found)
+    return Edit(found.start, found.end, f'"{weight}"' if isinstance(found.value, str) else str(weight))
+
+
+CODEC = Codec("etcd-naming", parse, reweigh=reweigh)

@@ -47,4 +47,9 @@ def _split(text: str) -> tuple[str, str]:
     return address, weight
 
 
-CODEC = Codec("seed", parse, roots=("/services/",))
+def reweigh(value: bytes, weight: int) -> bytes:
+    """Replace what stands after the bar."""
+    return value[: value.index(_BAR) + 1] + str(weight).encode()
+
+
+CODEC = Codec("seed", parse, roots=("/services/",), reweigh=reweigh)

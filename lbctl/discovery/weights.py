@@ -1,0 +1,38 @@
+"""Another weight for a registration: the value to write, held against the one that is there."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from lbctl.discovery.codecs import CODECS, Claim, Codec
+from lbctl.discovery.codecs.base import Draft
+from lbctl.discovery.flaws import Unusable
+
+MOST_WEIGHT = 999_999_999  # nine digits, the most that is read back
+
+
+def reweighed(layout: str, key: str, value: bytes, weight: int, codecs: Sequence[Codec] = CODECS) -> bytes:
+    """Spell a registration with another weight; raises Unusable where the layout or the value has no place for one.
+
+    Nothing else may change: the new value is read back and compared before anybody writes it.
+    """
+    codec = next(codec for codec in codecs if codec.name == layout)
+    if codec.reweigh is None:
+        raise Unusable("no_weight", f"the layout {layout} has no weights")
+    written = codec.reweigh(value, weight)
+    before, after = _only(codec, key, value), _only(codec, key, written)
+    if after.weight != weight or _without_weight(before) != _without_weight(after):
+        raise Unusable("no_weight", "the weight cannot be changed without changing something else")
+    return written
+
+
+def _only(codec: Codec, key: str, value: bytes) -> Draft:
+    drafts = codec.parse(key, value, Claim(owned=True)) or ()
+    if len(drafts) != 1:
+        raise Unusable("no_weight", f"{len(drafts)} instances under one key: which of them is meant cannot be said")
+    return drafts[0]
+
+
+def _without_weight(draft: Draft) -> Draft:
+    kept = {name: found for name, found in draft.metadata.items() if name != "weight"}
+    return draft._replace(weight=None, metadata=kept, warnings=())

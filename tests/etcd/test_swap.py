@@ -1,0 +1,128 @@
+"""Values swapped on a real etcd: only over what was read, all or none, and the leases stay as they are."""
+
+from __future__ import annotations
+
+import asyncio
+from contextlib import aclosing
+
+import pytest
+
+from lbctl.demo.etcd_server import EtcdServer
+from lbctl.etcd.client import Etcd
+from lbctl.etcd.config import EtcdConfig
+from lbctl.etcd.events import Changes, Snapshot
+from lbctl.etcd.swap import Swap, swap
+from lbctl.model import Entry
+from tests.etcd.proxy import TcpProxy
+
+pytestmark = pytest.mark.e2e
+
+
+async def held(etcd: Etcd, key: bytes) -> Entry:
+    entry = await etcd.get(key)
+    assert entry is not None
+    return entry
+
+
+async def test_a_value_is_swapped_under_the_lease_that_its_key_has(etcd: Etcd) -> None:
+    lease = await etcd.grant(60)
+    read = await etcd.put(b"/k", b"old", lease)
+
+    done = await swap(etcd, [Swap(b"/k", b"new", read)])
+
+    entry, left = await held(etcd, b"/k"), await etcd.time_to_live(lease)
+    assert done == (True, read + 1, ())
+    assert entry == Entry(b"/k", b"new", lease, read, read + 1)
+    assert left is not None
+    assert 0 < left.ttl <= left.granted == 60
+    assert await etcd.revoke(lease)
+    assert await etcd.get(b"/k") is None, "the key still goes with its lease"
+
+
+async def test_a_swap_does_not_renew_the_lease(own_etcd: EtcdServer) -> None:
+    async with Etcd(EtcdConfig((own_etcd.endpoint,))) as etcd:
+        lease = await etcd.grant(2)
+        revision = await etcd.put(b"/k", b"0", lease)
+        async with asyncio.timeout(20), aclosing(etcd.watch(b"/k")) as events:
+            async for event in events:
+                match event:
+                    case Snapshot():
+                        pass
+                    case Changes(_, ((_, None, _),)):
+                        return  # it expired although it was written to all the time
+                left = await etcd.time_to_live(lease)
+                if left is not None:
+                    revision = (await swap(etcd, [Swap(b"/k", b"again", revision)])).revision
+
+
+async def test_a_permanent_key_stays_permanent(etcd: Etcd) -> None:
+    read = await etcd.put(b"/k", b"old")
+
+    assert (await swap(etcd, [Swap(b"/k", b"new", read)])).done
+
+    assert await held(etcd, b"/k") == Entry(b"/k", b"new", 0, read, read + 1)
+
+
+async def test_what_changed_meanwhile_is_told_and_not_overwritten(etcd: Etcd) -> None:
+    read = await etcd.put(b"/k", b"old")
+    await etcd.put(b"/k", b"of another")
+
+    lost = await swap(etcd, [Swap(b"/k", b"new", read)])
+
+    entry = await held(etcd, b"/k")
+    assert not lost.done
+    assert lost.current == (entry,)
+    assert entry.value == b"of another"
+
+
+async def test_a_key_that_is_gone_is_not_made_again(etcd: Etcd) -> None:
+    read = await etcd.put(b"/k", b"old")
+    await etcd.delete(b"/k")
+
+    lost = await swap(etcd, [Swap(b"/k", b"new", read)])
+
+    assert (lost.done, lost.current) == (False, (None,))
+    assert await etcd.get(b"/k") is None
+
+
+async def test_of_several_keys_all_are_written_or_none(etcd: Etcd) -> None:
+    first, second = await etcd.put(b"/a", b"1"), await etcd.put(b"/b", b"1")
+    await etcd.put(b"/b", b"2")
+
+    lost = await swap(etcd, [Swap(b"/a", b"new", first), Swap(b"/b", b"new", second)])
+
+    assert not lost.done
+    assert [None if entry is None else entry.value for entry in lost.current] == [b"1", b"2"]
+    assert [entry.value for entry in (await etcd.range(b"/")).entries] == [b"1", b"2"]
+
+
+async def test_a_watcher_sees_one_change_for_all_of_a_swap(etcd: Etcd) -> None:
+    reads = {key: await etcd.put(key, b"old") for key in (b"/w/a", b"/w/b")}
+    seen: list[tuple[bytes, int]] = []
+    async with asyncio.timeout(20), aclosing(etcd.watch(b"/w/")) as events:
+        async for event in events:
+            match event:
+                case Snapshot():
+                    done = await swap(etcd, [Swap(key, b"new", read) for key, read in reads.items()])
+                    end = await etcd.put(b"/w/end", b"")
+                case Changes(_, changes):
+                    seen += [(change.key, change.revision) for change in changes]
+            if (b"/w/end", end) in seen:
+                break
+
+    assert seen == [(b"/w/a", done.revision), (b"/w/b", done.revision), (b"/w/end", end)]
+    assert end == done.revision + 1
+
+
+async def test_a_swap_whose_answer_was_lost_is_known_to_be_done(own_etcd: EtcdServer) -> None:
+    async with (
+        TcpProxy(own_etcd.port) as proxy,
+        Etcd(EtcdConfig((proxy.endpoint,))) as etcd,
+        Etcd(EtcdConfig((own_etcd.endpoint,))) as direct,
+    ):
+        read = await direct.put(b"/k", b"old")
+        proxy.cut_next_after = 80  # settings pass, the answer does not
+        done = await swap(etcd, [Swap(b"/k", b"new", read)])
+
+        assert done.done
+        assert await held(direct, b"/k") == Entry(b"/k", b"new", 0, read, read + 1), "and it was written once"
