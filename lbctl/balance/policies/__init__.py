@@ -5,13 +5,20 @@ from __future__ import annotations
 from typing import Final
 
 from lbctl.balance.policies import (
+    done_weight,
+    dynamic_weight,
+    edf,
     grpc,
+    iwrr,
     pick_first,
     random,
     round_robin,
     smooth_wrr,
+    static_stride,
     weighted_random,
     weighted_round_robin,
+    wrr_lvs,
+    wrr_plain,
 )
 from lbctl.balance.policies.base import Policy
 
@@ -20,10 +27,17 @@ POLICIES: Final[dict[str, Policy]] = {
     for policy in (
         pick_first.POLICY,
         round_robin.POLICY,
-        random.POLICY,
         smooth_wrr.POLICY,
+        wrr_plain.POLICY,
+        wrr_lvs.POLICY,
+        iwrr.POLICY,
+        edf.POLICY,
+        static_stride.POLICY,
+        random.POLICY,
         weighted_random.POLICY,
         weighted_round_robin.POLICY,
+        dynamic_weight.POLICY,
+        done_weight.POLICY,
     )
 }
 

@@ -1,0 +1,97 @@
+"""Earliest deadline first: a backend of weight w is due every 1 / w, and whoever is due first takes the call.
+
+Counts are exact over every cycle, but where deadlines are equal picks bunch more than those of smooth_wrr. For
+a:5 b:1 c:1, with the time in units of 1 / 5 and each peer's next deadline:
+
+    pick   deadlines       ties keep order   deadlines       ties first in first out
+    1       1   5   5      a                  1   5   5      a
+    2       2   5   5      a                  2   5   5      a
+    3       3   5   5      a                  3   5   5      a
+    4       4   5   5      a                  4   5   5      a
+    5       5   5   5      a                  5   5   5      b, waiting since 0
+    6       6   5   5      b                  5  10   5      c, waiting since 0
+    7       6  10   5      c                  5  10  10      a, waiting since 4
+
+- ties=keep is grpc-go's rule: of equal deadlines the first in the list goes first, always.
+- ties=fifo is Envoy's: of equal deadlines the one that was put back first goes first.
+
+Deadlines are compared as fractions. Implementations that add up 1 / w in floating point, as both of these do, take
+near-ties either way: compare counts with them, not sequences. Envoy also begins at a random place, and takes plain
+turns while all weights are equal.
+
+How much of its interval a peer has waited outlives the picker, so frequent rebuilds favour nobody. A peer that joins
+is due after a whole interval; a new weight changes the rest of the interval at once (in Envoy from the next on).
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import dataclass
+from fractions import Fraction
+from math import gcd
+
+from lbctl.balance.ahead import Ahead
+from lbctl.balance.deadlines import Deadlines
+from lbctl.balance.peer import Peer
+from lbctl.balance.policies.base import Call, Expectation, Law, Policy, Setup, Why, weights_of
+from lbctl.balance.policies.options import option
+
+
+@dataclass(frozen=True, slots=True)
+class Options:
+    """Which of equal deadlines comes first."""
+
+    ties: str = option(
+        "keep", "of equal deadlines: the first in the list, or the longest in line", choices=("keep", "fifo")
+    )
+
+
+class Edf:
+    """Hands out picks computed ahead; what each peer has waited is its memory."""
+
+    def __init__(self, peers: Sequence[Peer], setup: Setup) -> None:
+        weights = weights_of(peers)
+        divisor = gcd(*weights)
+        self._peers = peers
+        self._weights = [weight // divisor for weight in weights]
+        earned = [peer.memory if isinstance(peer.memory, Fraction) else Fraction(0) for peer in peers]
+        self._deadlines = Deadlines(self._weights, earned, fifo=setup.options.ties == "fifo")
+        self._ahead = Ahead(peers, self._weights, self._deadlines.take)
+        self._next = self._ahead.next
+
+    def pick(self, call: Call) -> Peer:
+        return self._next()
+
+    def why(self, call: Call) -> tuple[Peer, Why]:
+        earned = self._earned()
+        peer = self._next()
+        rows = [
+            (each, (str(weight), f"{float(sum(self._weights) * (1 - part) / weight):.4g}"))
+            for each, weight, part in zip(self._peers, self._weights, earned, strict=True)
+        ]
+        return peer, Why("due first; deadlines in calls from now", ("weight", "due in"), tuple(rows))
+
+    def law(self) -> Law:
+        total = sum(self._weights)
+        return Law([weight / total for weight in self._weights], self._deadlines.bound())
+
+    def retire(self) -> None:
+        for peer, part in zip(self._peers, self._earned(), strict=True):
+            peer.memory = part
+
+    def _earned(self) -> list[Fraction]:
+        last = self._ahead.last
+        index = {peer: number for number, peer in enumerate(self._peers)}
+        unused = Counter({index[peer]: count for peer, count in self._ahead.unused().items()})
+        return self._deadlines.earned(None if last is None else index[last], unused)
+
+
+POLICY = Policy(
+    "edf",
+    "exact shares by weight, earliest deadline first",
+    Expectation.SEQUENCE,
+    Edf,
+    Options(),
+    aliases=("earliest_deadline_first",),
+)

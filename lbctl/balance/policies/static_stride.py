@@ -1,0 +1,89 @@
+"""Static stride: gRPC's scheduler of weighted_round_robin, with the registry's weights instead of reported ones.
+
+Weights are scaled so that the largest is 65535. One number counts upwards; number q asks backend q mod n in generation
+q div n, and its turn it is when (s g + 32767 b) mod 65535 >= 65535 - s, for scaled weight s, generation g, backend b.
+For a:1 b:2 c:3, scaled to 21845, 43690 and 65535, from number 0:
+
+    number       0      1      2      3      4      5      6      7      8
+    asked        a      b      c      a      b      c      a      b      c
+    remainder    0      32767  65534  21845  10922  65534  43690  54612  65534
+    at least     43690  21845  0      43690  21845  0      43690  21845  0
+    picked              b      c                    c      a      b      c
+
+So the order is b c c a b c: not smooth, but in proportion from any starting number, which is the whole state. It starts
+at random, and a successor of the picker goes on with it, so frequent rebuilds favour nobody.
+
+- clamp=none is grpc-go's: a weight that scales to 0, below 1 / 131070 of the largest, is never picked.
+- clamp=core, of the C++ core: weights are at most 10 times their mean, and at least 1 % of it.
+- clamp=java: at most 10 times their mean, and at least 10 % of it.
+
+Shares are those of the scaled and clamped weights. Within any number of generations a count is within one of its part;
+between them light backends come in two bunches, all even and all odd ones, which matters when there are many.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from lbctl.balance.peer import Peer
+from lbctl.balance.policies.base import Call, Expectation, Law, Policy, Setup, Why, weights_of
+from lbctl.balance.policies.options import option
+from lbctl.balance.stride import CLAMPS, WRAP, StaticStride
+
+
+@dataclass(frozen=True, slots=True)
+class Options:
+    """How far weights may differ."""
+
+    clamp: str = option("none", "whose limits for weights: none (grpc-go), core (C++) or java", choices=CLAMPS)
+
+
+@dataclass(slots=True)
+class _Sequence:
+    """The number to go on with, which all peers of a set share."""
+
+    number: int
+
+
+class Stride:
+    """Takes turns by a sequence number, which outlives it in the peers' memory."""
+
+    def __init__(self, peers: Sequence[Peer], setup: Setup) -> None:
+        self._peers = peers
+        known = next((peer.memory for peer in peers if isinstance(peer.memory, _Sequence)), None)
+        self._sequence = known or _Sequence(setup.rng.randrange(WRAP // 2))  # the wrap is then hours away
+        self._weights = weights_of(peers)
+        self._stride = StaticStride(self._weights, self._sequence.number, setup.options.clamp)
+        self._next = map(peers.__getitem__, self._stride).__next__
+
+    def pick(self, call: Call) -> Peer:
+        return self._next()
+
+    def why(self, call: Call) -> tuple[Peer, Why]:
+        peer = self._next()
+        generation, index = divmod((self._stride.sequence - 1) % WRAP, len(self._peers))
+        rows = [
+            (each, (str(weight), str(scaled)))
+            for each, weight, scaled in zip(self._peers, self._weights, self._stride.scaled, strict=True)
+        ]
+        text = f"its turn in generation {generation}: sequence number {generation * len(self._peers) + index}"
+        return peer, Why(text, ("weight", "scaled"), tuple(rows))
+
+    def law(self) -> Law:
+        return Law(self._stride.shares(), self._stride.bound())
+
+    def retire(self) -> None:
+        self._sequence.number = self._stride.sequence
+        for peer in self._peers:
+            peer.memory = self._sequence
+
+
+POLICY = Policy(
+    "static_stride",
+    "turns by weight, gRPC's scheduler",
+    Expectation.COUNTS,
+    Stride,
+    Options(),
+    aliases=("stride",),
+)
