@@ -8,6 +8,7 @@ whoever dials reports back with ``mark``. A new picker is built when it is asked
     listed            yes         no                0        none       no, unless every weight is 0: then all are 1
     listed            no          -                 -        -          no
     listed            yes         yes               -        -          no
+    listed            yes         barred            -        -          no, unless ``Selection`` says so
     listed            yes         no                -        disabled   no
     not any more      -           -                 -        -          no, and the caller closes it
 """
@@ -23,13 +24,16 @@ from typing import Any, Final, NamedTuple
 
 from lbctl.balance.epochs import Ledger
 from lbctl.balance.evidence import Epoch, Evidence
-from lbctl.balance.guards.base import Ended, Guard
+from lbctl.balance.guards.base import HEALTH, Ended, Guard
 from lbctl.balance.keys import Keys
 from lbctl.balance.peer import Nowhere, Peer
 from lbctl.balance.policies.base import Learning, Picker, Policy, Reported, Setup
+from lbctl.balance.selection import Choice, Mode, Selection
+from lbctl.balance.split import Split
 from lbctl.model import Code, Identity, Instance, Reply
 
 _OK: Final = Reply(Code.OK)
+_IGNORES_HEALTH: Final = "pick_first"  # the one policy of gRPC that does
 
 
 def _nobody(peer: Peer) -> None:
@@ -73,8 +77,12 @@ class _Built(NamedTuple):
     """What the current picker was built from."""
 
     policy: Policy
-    peers: tuple[Peer, ...]
+    choice: Choice
     weights: tuple[float, ...]
+
+    @property
+    def peers(self) -> tuple[Peer, ...]:
+        return tuple(peer for share in self.choice.shares for peer in share.peers)
 
 
 class Balancer:
@@ -91,6 +99,7 @@ class Balancer:
         self._rng = rng
         self._keys = keys
         self._guards: tuple[Guard, ...] = ()
+        self._selection = Selection()
         self._learn: Callable[[Peer, int, int, Reply], None] | None = None
         self._renewed = False
         self._peers: dict[Identity, Peer] = {}
@@ -122,14 +131,30 @@ class Balancer:
         return self._picker
 
     @property
+    def choices(self) -> int:
+        """How many peers the picker has to choose from."""
+        return len(self._built.peers) if self.picker is not None and self._built is not None else 0
+
+    @property
     def epochs(self) -> int:
         """How many pickers that had picks are gone."""
         return self._ledger.epochs
+
+    @property
+    def mode(self) -> Mode:
+        """Whether everything is normal, or what is done because too many backends are out of the rotation."""
+        if self._stale:
+            self._rebuild()
+        return self._built.choice.mode if self._built is not None else Mode.NORMAL
 
     def guard(self, *guards: Guard) -> None:
         """Have these watch how attempts end; before the first pick."""
         self._guards = guards
         self.watched = bool(guards)
+
+    def select(self, selection: Selection) -> None:
+        """Choose whom to pick from by these rules; before the first update."""
+        self._selection = selection
 
     def update(self, instances: Iterable[Instance]) -> Change:
         """Take a full snapshot of the service.
@@ -147,6 +172,7 @@ class Balancer:
             self._peers = dict(sorted(self._peers.items()))
         change = Change(added, removed, reweighted, restated)
         if change:
+            self._selection.enlist(self._peers.values())
             self._changed()
         return change
 
@@ -155,15 +181,13 @@ class Balancer:
         if peer.ready != ready and self._peers.get(peer.instance.identity) is peer:
             peer.ready = ready
             peer.arrivals += ready
-            for guard in self._guards:
-                guard.marked(peer)
-            self._changed()
+            self._marked(peer)
 
     def drain(self, peer: Peer, drained: bool) -> None:
         """Take the peer out of the rotation, or back in; it stays connected, and drained also when it re-registers."""
         if peer.drained != drained:
             peer.drained = drained
-            self._changed()
+            self._marked(peer)
 
     def switch(self, policy: Policy) -> None:
         """Go on with another policy; nothing the old one remembered is kept."""
@@ -175,7 +199,7 @@ class Balancer:
         """Keep the peer out of the rotation for this reason, or no longer; it is out while any reason stands."""
         if barred != (why in peer.bars):
             (peer.bars.add if barred else peer.bars.discard)(why)
-            self._changed()
+            self._marked(peer)
 
     def warm(self, peer: Peer, warmth: float) -> None:
         """Give the peer this part of its weight, 0..1 and above 0."""
@@ -189,10 +213,15 @@ class Balancer:
         self._changed()
 
     def try_out(self, peer: Peer) -> None:
-        """Have one call sent to a peer that is out of the rotation; no verdict is made of it."""
+        """Have one call sent to a peer that is out of the rotation, once it can be; no verdict is made of it."""
         self.trials.append(peer)
         if self.on_change is not None:
             self.on_change()
+
+    def call_off(self, peer: Peer) -> None:
+        """Try the peer out no more."""
+        if peer in self.trials:
+            self.trials = deque(other for other in self.trials if other is not peer)
 
     def succeeded(self, peer: Peer, calls: Sequence[Ended], now_ns: int) -> None:
         """Attempts ended OK, and have been counted as finished."""
@@ -201,14 +230,14 @@ class Balancer:
             for call in calls:
                 learn(peer, call.begun_ns, now_ns, _OK)
         for guard in self._guards:
-            guard.succeeded(peer, len(calls), now_ns)
+            guard.succeeded(peer, calls, now_ns)
 
-    def ended(self, peer: Peer, begun_ns: int, now_ns: int, reply: Reply) -> None:
-        """An attempt ended with this reply, and has been counted as finished."""
+    def ended(self, peer: Peer, begun_ns: int, now_ns: int, reply: Reply, trial_ns: int = 0) -> None:
+        """An attempt ended with this reply, and has been counted as finished; ``trial_ns`` as in Ended."""
         if self._learn is not None:
             self._learn(peer, begun_ns, now_ns, reply)
         for guard in self._guards:
-            guard.ended(peer, reply, now_ns)
+            guard.ended(peer, trial_ns, reply, now_ns)
 
     def reported(self, peer: Peer, report: Any, now_ns: int) -> None:  # noqa: ANN401
         """A load report came that did not belong to a call."""
@@ -247,7 +276,7 @@ class Balancer:
     def _added(self, instance: Instance) -> Peer:
         peer = self._departed.pop(instance.identity, None) or Peer(instance)
         peer.instance, peer.target, peer.credit, peer.memory = instance, Nowhere(), 0.0, None
-        peer.override, peer.warmth = None, 1.0
+        peer.override, peer.warmth, peer.coverage, peer.aside = None, 1.0, 1.0, ""
         peer.bars.clear()
         self._peers[instance.identity] = peer
         return peer
@@ -255,8 +284,9 @@ class Balancer:
     def _removed(self, identity: Identity) -> Peer:
         peer = self._peers.pop(identity)
         peer.ready = False
+        self.call_off(peer)
         for guard in self._guards:
-            guard.marked(peer)
+            guard.left(peer)
         if peer in self._ledger:
             self._departed[identity] = peer
         return peer
@@ -273,6 +303,12 @@ class Balancer:
                 restated.append(Restated(peer, old.status, new.status))
         return tuple(reweighted), tuple(restated)
 
+    def _marked(self, peer: Peer) -> None:
+        """Whether calls may go to this peer may have changed."""
+        for guard in self._guards:
+            guard.marked(peer)
+        self._changed()
+
     def _changed(self) -> None:
         self._stale = True
         self.version += 1
@@ -281,8 +317,11 @@ class Balancer:
 
     def _rebuild(self) -> None:
         self._stale = False
-        peers = self._pickable()
-        built = _Built(self._policy, peers, tuple(peer.weight * peer.warmth for peer in peers))
+        choice = self._selection.choose(
+            self._peers.values(), HEALTH if self._policy.name == _IGNORES_HEALTH else frozenset()
+        )
+        weights = tuple(peer.weight * peer.scale for share in choice.shares for peer in share.peers)
+        built = _Built(self._policy, choice, weights)
         if built == self._built and not self._renewed:
             return
         self._renewed = False
@@ -294,16 +333,17 @@ class Balancer:
             for peer in self._everyone():
                 peer.credit, peer.memory, peer.override = 0.0, None, None
         self._built = built
-        picker = self._picker = self._policy.build(peers, self._setup()) if peers else None
+        picker = self._picker = self._made(choice)
         if picker is not None:
-            self._ledger.open(Epoch(peers, picker.law()))
+            self._ledger.open(Epoch(built.peers, picker.law()))
             self._learn = picker.ended if isinstance(picker, Learning) else None
         self.watched = bool(self._guards) or self._learn is not None
 
     def _setup(self) -> Setup:
         return Setup(self._rng, self._policy.options, self._keys, self.renew, self.on_probe, self.on_note)
 
-    def _pickable(self) -> tuple[Peer, ...]:
-        listed = [peer for peer in self._peers.values() if peer.instance.status is None]
-        weightless = not any(peer.weight for peer in listed)
-        return tuple(peer for peer in listed if peer.eligible and (peer.weight > 0 or weightless))
+    def _made(self, choice: Choice) -> Picker | None:
+        pickers = [self._policy.build(share.peers, self._setup()) for share in choice.shares]
+        if len(pickers) > 1:
+            return Split(pickers, [share.percent for share in choice.shares], self._rng)
+        return pickers[0] if pickers else None

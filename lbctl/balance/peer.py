@@ -42,10 +42,17 @@ class Peer:
     drained: bool = False
     bars: set[str] = field(default_factory=set)  # why guards keep it out of the rotation
     warmth: float = 1.0  # the part of its weight it has while it warms up, above 0
+    coverage: float = 1.0  # the part of it that is this client's: less than 1 at the ends of an aperture
+    aside: str = ""  # why it is left out although nothing is wrong with it
 
     @property
     def weight(self) -> int:
         return self.instance.effective_weight
+
+    @property
+    def scale(self) -> float:
+        """The part of its weight that counts."""
+        return self.warmth * self.coverage
 
     @property
     def in_flight(self) -> int:

@@ -103,11 +103,12 @@ def parse(policy: str, options: Any, values: Mapping[str, str]) -> Any:  # noqa:
 
 def _unknown(policy: str, name: str, known: Sequence[str]) -> UsageError:
     typed = [each.replace("_", "-") for each in known]
+    owner = policy if policy.startswith("-") else f"policy {policy}"  # flags have options too
     if not typed:
-        return UsageError(f"policy {policy} has no options, so none called {name!r}")
+        return UsageError(f"{owner} has no options, so none called {name!r}")
     near = get_close_matches(name, typed, 1)
     hint = f"did you mean {near[0]}?" if near else f"it has {', '.join(typed)}"
-    return UsageError(f"policy {policy} has no option {name!r}", hint)
+    return UsageError(f"{owner} has no option {name!r}", hint)
 
 
 def _value(where: str, text: str, default: object, about: _About) -> object:
