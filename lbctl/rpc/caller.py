@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from random import Random
 from types import TracebackType
@@ -21,6 +21,7 @@ from lbctl.wire.state import DEADLINE, Call, Wait
 
 _CLOSED: Final = Reply(Code.UNAVAILABLE, Origin.CLIENT, "connection closed")
 _DEFAULTS: Final = ConnectionOptions()
+_NEVER_NS: Final = 1 << 62
 _UNDECIDED: Final = frozenset({Connectivity.IDLE, Connectivity.CONNECTING})
 
 
@@ -142,14 +143,34 @@ class Caller:
         stream = Stream(client=True, server=True, messages=tuple(messages), count=len(messages))
         return await self._call(replace(request, stream=stream), timeout_s)
 
+    async def follow(
+        self,
+        path: str,
+        message: bytes,
+        told: Callable[[bytes], None],
+        *,
+        metadata: Headers = (),
+        authority: str = "",
+    ) -> Result:
+        """One call whose server streams, without a deadline: ``told`` gets each message as it comes.
+
+        Returns at the call's end; cancel it to end it. ``told`` must not use this caller.
+        """
+        request = self._request(path, b"", 0.0, metadata, authority)
+        stream = Stream(client=False, server=True, messages=(message,), told=told)
+        return await self._call(replace(request, stream=stream), None)
+
     def _request(self, path: str, message: bytes, timeout_s: float, metadata: Headers, authority: str) -> Request:
         timeout_ns = max(0, int(timeout_s * 1e9))
         named = authority or self._authority
         return Request(path, message, named, timeout_ns, metadata, self._scheme, sensitive=self._sensitive)
 
-    async def _call(self, request: Request, timeout_s: float) -> Result:
-        call = _Pending(request, self._clock.now_ns() + request.timeout_ns)
-        timer = asyncio.get_running_loop().call_later(timeout_s, self._expire, call)
+    async def _call(self, request: Request, timeout_s: float | None) -> Result:
+        timer: asyncio.TimerHandle | None = None
+        call = _Pending(request, _NEVER_NS)
+        if timeout_s is not None:
+            call.deadline_ns = self._clock.now_ns() + request.timeout_ns
+            timer = asyncio.get_running_loop().call_later(timeout_s, self._expire, call)
         try:
             self._send(call)
             return await call.future
@@ -158,7 +179,8 @@ class Caller:
             self._expire(call)
             raise
         finally:
-            timer.cancel()
+            if timer is not None:
+                timer.cancel()
 
     def _send(self, call: _Pending) -> None:
         unusable = self._unusable()
@@ -208,7 +230,8 @@ class Caller:
             self._again(call, now_ns)
 
     def _again(self, call: _Pending, now_ns: int) -> None:
-        call.timeout_ns = max(1, call.deadline_ns - now_ns)
+        if call.deadline_ns < _NEVER_NS:
+            call.timeout_ns = max(1, call.deadline_ns - now_ns)
         # In the next turn of the loop: the connection that gave it back is still being dealt with.
         asyncio.get_running_loop().call_soon(self._send, call)
 

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import gzip as gzip_format
-from dataclasses import dataclass
+from collections.abc import Callable
+from dataclasses import dataclass, field
 from typing import Final
 
 from lbctl import __version__
@@ -25,6 +26,9 @@ class Stream:
     pause of ``interval_ns`` between two of them, or all at once. After ``limit`` response messages, or ``duration_ns``
     after its start, the call is ended from our side and counts as OK: a client that streams ends its side, any other
     cancels; 0 leaves the end to the server.
+
+    ``told`` gets every response message while the read that brought it is parsed, and none is kept then; it must not
+    touch the connection.
     """
 
     client: bool
@@ -34,6 +38,7 @@ class Stream:
     interval_ns: int = 0
     limit: int = 0
     duration_ns: int = 0
+    told: Callable[[bytes], None] | None = field(default=None, compare=False)
 
 
 @dataclass(frozen=True, slots=True)

@@ -138,8 +138,14 @@ class Response:
         return None
 
     def kept(self) -> tuple[bytes, ...]:
-        """The complete messages, where they are kept."""
-        return tuple(bytes(body) for body in self._bodies[: self.messages])
+        """The complete messages, where they are kept and were not taken."""
+        return tuple(bytes(body) for body in self._bodies[: len(self._bodies) - self._seen])
+
+    def take(self) -> tuple[bytes, ...]:
+        """The same, and they are not kept any longer."""
+        taken = self.kept()
+        del self._bodies[: len(taken)]
+        return taken
 
     def excerpt(self) -> str:
         """The beginning of a body that is not gRPC, for a reason; its control characters are the view's to escape."""

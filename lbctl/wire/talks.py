@@ -57,6 +57,9 @@ def heard(state: State, stream: int, response: Response) -> None:
     state.gaps.extend([0] * (fresh - 1))  # messages of one read came together
     talk.received = response.messages
     talk.received_ns = state.now_ns
+    if talk.spec.told is not None and response.flaw is None:
+        for message in response.take():
+            talk.spec.told(message)
     if talk.leaving or (talk.spec.limit and talk.received >= talk.spec.limit):
         _leave(state, stream, talk)
 

@@ -255,3 +255,45 @@ async def test_a_connection_that_takes_too_long_is_late() -> None:
         assert failure is not None
         assert (failure.code, failure.origin) == (Code.DEADLINE_EXCEEDED, Origin.CLIENT)
         assert not caller.has_failed
+
+
+async def test_a_stream_is_followed_message_by_message_without_a_deadline() -> None:
+    heard: list[bytes] = []
+    more = asyncio.Event()
+
+    async def behave(peer: Connection) -> None:
+        request = await peer.request()
+        peer.send(h2.okh(request.stream), h2.msg(request.stream, b"first"))
+        await more.wait()
+        peer.send(h2.msg(request.stream, b"second"), h2.trailers(request.stream, 0))
+        await peer.gone()
+
+    async with calling(behave) as (server, caller):
+        following = asyncio.create_task(caller.follow("/pkg.Svc/Watch", b"ask", heard.append))
+        await until(lambda: heard == [b"first"])
+        more.set()
+        result = await following
+        assert (result.reply.code, heard) == (Code.OK, [b"first", b"second"])
+    (request,) = server.connections[0].requests.values()
+    assert request.message == b"ask"
+    assert request.header(b"grpc-timeout") is None
+
+
+async def test_a_stream_that_is_no_longer_followed_is_cancelled_at_the_server() -> None:
+    heard: list[bytes] = []
+    resets: list[int] = []
+
+    async def behave(peer: Connection) -> None:
+        request = await peer.request()
+        peer.send(h2.okh(request.stream), h2.msg(request.stream))
+        resets.append((await peer.seen(h2.RST_STREAM)).number)
+        await peer.gone()
+
+    async with calling(behave) as (_, caller):
+        following = asyncio.create_task(caller.follow("/pkg.Svc/Watch", b"", heard.append))
+        await until(lambda: heard)
+        following.cancel()
+        with pytest.raises(asyncio.CancelledError):
+            await following
+        await until(lambda: resets)
+    assert resets == [h2.CANCEL]

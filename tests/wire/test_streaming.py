@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import gzip
 from dataclasses import dataclass, field
+from typing import Any
 
 import pytest
 
@@ -20,7 +21,7 @@ MS = 1_000_000
 ENDLESS = 1 << 31
 
 
-def stream(*messages: bytes, count: int | None = None, **how: int) -> Stream:
+def stream(*messages: bytes, count: int | None = None, **how: Any) -> Stream:
     """Both sides stream."""
     return Stream(True, True, messages, len(messages) if count is None else count, **how)
 
@@ -366,10 +367,32 @@ def test_an_end_of_our_own_is_a_good_one_only_where_the_reply_was_one(
 
 
 @pytest.mark.parametrize("how", [{"limit": 2}, {"duration_ns": 50 * MS}])
-def test_messages_of_a_stream_that_we_end_are_there_to_be_checked(how: dict[str, int]) -> None:
+def test_messages_of_a_stream_that_we_end_are_there_to_be_checked(how: dict[str, Any]) -> None:
     line = Line.to(Stream(False, True, (b"q",), **how), keep=True)
     line.hear(okh(1) + msg(1, b"one") + msg(1, b"two"))
     line.now_ns += 50 * MS
     line.tick()
     reply = line.reply()
     assert (reply.code, reply.received, reply.messages) == (Code.OK, 2, (b"one", b"two"))
+
+
+def test_messages_are_told_as_they_come_and_not_kept() -> None:
+    heard: list[bytes] = []
+    line = Line.to(Stream(False, True, (b"ask",), told=heard.append))
+    line.hear(okh(1) + data(1, message(b"one") + message(b"two")[:4]))
+    assert heard == [b"one"]
+    line.hear(data(1, message(b"two")[4:]) + data(1, message(b"")))
+    assert heard == [b"one", b"two", b""]
+    line.hear(trailers(1, 0))
+    ((_, reply),) = line.session.replies
+    assert (reply.code, reply.messages, reply.received) == (Code.OK, (), 3)
+
+
+def test_messages_that_are_no_good_are_not_told() -> None:
+    heard: list[bytes] = []
+    line = Line.to(Stream(False, True, (b"ask",), told=heard.append))
+    line.hear(okh(1) + msg(1, b"good") + data(1, message(b"odd", flag=7)) + msg(1, b"after it"))
+    line.hear(trailers(1, 0))
+    ((_, reply),) = line.session.replies
+    assert heard == [b"good"]
+    assert (reply.code, reply.origin) == (Code.INTERNAL, Origin.CLIENT)
