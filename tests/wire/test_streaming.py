@@ -21,7 +21,7 @@ MS = 1_000_000
 ENDLESS = 1 << 31
 
 
-def stream(*messages: bytes, count: int | None = None, **how: Any) -> Stream:
+def stream(*messages: bytes, count: int | None = None, **how: Any) -> Stream:  # noqa: ANN401
     """Both sides stream."""
     return Stream(True, True, messages, len(messages) if count is None else count, **how)
 
