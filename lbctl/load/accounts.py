@@ -7,12 +7,13 @@ the moment the read began that brought the reply.
 from __future__ import annotations
 
 from itertools import repeat
-from typing import Final
+from typing import Final, cast
 
 from lbctl.clock import Clock
 from lbctl.load.batch import Batch
 from lbctl.load.lane import Lane
 from lbctl.model import Code, Origin, Reply
+from lbctl.rpc.transport import Baskets
 from lbctl.stats.histogram import bucket_of
 from lbctl.stats.tally import Tally
 from lbctl.wire.state import DEADLINE, Wait
@@ -90,6 +91,33 @@ class Accounts:
             elif now_ns < call.deadline_ns and call.written_ns:
                 written_ns = call.written_ns
                 self.tally.first_byte.early((first_ns - written_ns) // 1000, (now_ns - written_ns) // 1000)
+
+    def details(self, baskets: Baskets, now_ns: int) -> int:
+        """Take when replies began and the pauses in streams; returns how many RST_STREAM frames were sent."""
+        early, baskets.early = baskets.early, []
+        gaps, baskets.gaps = baskets.gaps, []
+        replies = cast("list[tuple[Batch, Reply]]", baskets.replies)
+        self.began(cast("list[tuple[Batch, int]]", early), replies, now_ns)
+        self.tally.streams.record_gaps(gaps)
+        resets, baskets.resets = baskets.resets, 0
+        return resets
+
+    def all_written(self, batches: list[Batch]) -> int:
+        """Batches of one call each were written just now, but for those that wait; returns when that was."""
+        now = self._now()
+        wait = self.tally.wait
+        for batch in batches:
+            if not batch.left:
+                batch.written_ns = now
+                wait.record((now - batch.queued_ns) // 1000)
+        return now
+
+    def stamp(self, calls: list[Batch]) -> None:
+        """Calls that waited for a connection, a slot or a window were written just now."""
+        now = self._now()
+        for call in calls:
+            if not call.written_ns:
+                self.written(call, now)
 
     def written(self, call: Batch, now_ns: int, count: int = 1) -> None:
         """Calls are on their way; what one of them waited for is over."""

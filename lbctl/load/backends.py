@@ -73,7 +73,8 @@ class Backends:
         before = self.lanes.get(identity)
         elapsed_s, connections = self._elapsed_s(), self._dialling.options.connections
         lane = Lane(peer, row, self._engine, self._changed, self._noticed, elapsed_s, connections, before)
-        self.streaming = self._dialling.request_for(peer.instance).stream is not None
+        lane.request = self._dialling.request_for(peer.instance)
+        self.streaming = lane.request.stream is not None
         lane.subchannel = self._factory(peer.instance, lane, self._dialling)
         self._subchannels = [known for known in self._subchannels if not known.is_over]
         self._subchannels.append(lane.subchannel)

@@ -2,8 +2,13 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 from lbctl.balance.peer import Peer
 from lbctl.wire.state import Wait
+
+if TYPE_CHECKING:
+    from lbctl.load.attempt import Attempt
 
 
 class Batch:
@@ -14,8 +19,8 @@ class Batch:
     """
 
     __slots__ = (
-        *("attempts", "begun_ns", "deadline_ns", "key", "left", "queued_ns", "timeout_ns", "tried", "waited_for"),
-        "written_ns",
+        *("attempt", "attempts", "begun_ns", "deadline_ns", "key", "left", "queued_ns", "timeout_ns", "tried"),
+        *("waited_for", "written_ns"),
     )
 
     def __init__(self, queued_ns: int, deadline_ns: int, begun_ns: int) -> None:
@@ -28,6 +33,7 @@ class Batch:
         self.attempts = 1
         self.key = b""  # a call with a hash key has a batch of its own
         self.tried: tuple[Peer, ...] = ()  # where earlier attempts went
+        self.attempt: Attempt | None = None  # of a call that is followed: retried by a policy, or hedged
         self.left = 0  # calls that left this batch
 
     def alone(self) -> Batch:
@@ -38,6 +44,9 @@ class Batch:
         single.key = self.key
         single.tried = self.tried
         single.timeout_ns = self.timeout_ns
+        if self.attempt is not None:
+            single.attempt = self.attempt
+            single.attempt.call = single
         return single
 
     def again(self, now_ns: int) -> Batch:

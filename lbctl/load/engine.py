@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections import Counter, deque
 from collections.abc import Callable, Iterable, Sequence
 from itertools import repeat
-from typing import Final, cast
+from typing import Final
 
 from lbctl.balance.balancer import Balancer
 from lbctl.balance.keys import Keys
@@ -17,9 +17,11 @@ from lbctl.balance.peer import Peer
 from lbctl.balance.policies.base import Call
 from lbctl.clock import Clock
 from lbctl.load.accounts import CANCELLED, FOREVER_NS, Accounts
+from lbctl.load.attempts import Attempts
 from lbctl.load.batch import Batch
 from lbctl.load.lane import Lane
 from lbctl.load.plan import Judge
+from lbctl.load.repicking import pick_again
 from lbctl.model import Code, Origin, Reply
 from lbctl.rpc.link import Flusher
 from lbctl.rpc.transport import Baskets
@@ -37,8 +39,8 @@ class Engine:
     """Sends calls and accounts for every one of them: issued = completed + in flight, always.
 
     ``refill`` is called whenever calls have ended or may be issued again. With ``retry`` a call that a backend did not
-    process is sent once more. With ``judge``, which needs transports that keep messages, it has the last word on every
-    reply.
+    process is sent once more; ``attempts`` has further attempts made by a policy. With ``judge``, which needs
+    transports that keep messages, it has the last word on every reply.
     """
 
     def __init__(
@@ -52,6 +54,7 @@ class Engine:
         retry: bool,
         judge: Judge | None = None,
         keys: Keys | None = None,
+        attempts: Attempts | None = None,
     ) -> None:
         self.issued = 0
         self.completed = 0
@@ -63,16 +66,20 @@ class Engine:
         self._retry = retry
         self._judge = judge
         self._keys = keys
+        self._attempts = attempts
+        self._racing = attempts if attempts is not None and attempts.single else None
         self._balancer = balancer
         self._accounts = accounts
         self._wait = accounts.tally.wait
         self._flusher = flusher
-        flusher.on_written = self._stamp  # type: ignore[assignment]  # the calls are the batches we sent
+        flusher.on_written = accounts.stamp  # type: ignore[assignment]  # the calls are the batches we sent
         self._now = clock.now_ns
         self._lanes: dict[Peer, Lane] = {}  # where a picked peer's calls go
         self._holders: set[Lane] = set()  # also lanes of earlier memberships, whose calls may not have ended yet
-        self._cancelling = False
+        self.cancelling = False
         self._parked: deque[Batch] = deque()  # calls that no backend is ready for
+        if attempts is not None:
+            attempts.bind(self, balancer, accounts, self._lanes)
 
     @property
     def in_flight(self) -> int:
@@ -101,8 +108,8 @@ class Engine:
         self.issued += count
         batch = Batch(now, now + self._timeout_ns if self._timeout_ns else FOREVER_NS, now)
         picker = self._balancer.picker
-        if self._keys is not None:
-            self._start_keyed(count, batch)
+        if self._keys is not None or self._racing is not None:
+            self._start_each(count, batch)
             return
         left = count
         while left and self._tries(batch):
@@ -131,7 +138,7 @@ class Engine:
         deadline_ns = now_ns + self._timeout_ns if self._timeout_ns else FOREVER_NS
         picker = self._balancer.picker
         call = Call(now_ns)
-        keys = self._keys
+        keys, racing = self._keys, self._racing
         batches = []
         for due_ns in planned:
             batch = Batch(due_ns, deadline_ns, now_ns)
@@ -144,7 +151,7 @@ class Engine:
             if picker is None:
                 if len(self._parked) < most:
                     batches.append(batch)
-                    self._park(batch.alone(), now_ns)
+                    self._park_first(batch)
                 continue
             peer = picker.pick(call)
             peer.picks += 1
@@ -152,39 +159,35 @@ class Engine:
                 self._drop(peer)
                 continue
             batches.append(batch)
+            if racing is not None:
+                racing.follow(batch, peer)
             peer.target.send(batch)
         self.issued += len(batches)
         self._flusher.flush()
-        return self._written(batches)
+        return self._accounts.all_written(batches)
 
-    def _start_keyed(self, count: int, like: Batch) -> None:
-        """Issue calls that have a hash key each, and so a batch each."""
-        keys = cast(Keys, self._keys)
+    def _start_each(self, count: int, like: Batch) -> None:
+        """Issue calls that have a batch each: each has a hash key of its own, or may have several attempts at once."""
+        keys, racing = self._keys, self._racing
         picker = self._balancer.picker
         batches = []
         for _ in repeat(None, count):
             batch = like.alone()
-            batch.key = next(keys)
+            if keys is not None:
+                batch.key = next(keys)
             batches.append(batch)
             if self._tries(batch):
                 continue
             if picker is None:
-                self._park(batch.alone(), batch.begun_ns)
+                self._park_first(batch)
                 continue
             peer = picker.pick(Call(batch.begun_ns, batch.key))
             peer.picks += 1
+            if racing is not None:
+                racing.follow(batch, peer)
             peer.target.send(batch)
         self._flusher.flush()
-        self._written(batches)
-
-    def _written(self, batches: list[Batch]) -> int:
-        """Batches of one call each were written just now, but for those that wait; returns when that was."""
-        now = self._now()
-        for batch in batches:
-            if not batch.left:
-                batch.written_ns = now
-                self._wait.record((now - batch.queued_ns) // 1000)
-        return now
+        self._accounts.all_written(batches)
 
     def _tries(self, batch: Batch) -> bool:
         """Send one call to a peer that guards want to be tried, if there is one."""
@@ -195,6 +198,8 @@ class Engine:
                 peer.picks += 1
                 peer.belated += 1  # not the policy's pick
                 peer.expected += 1.0
+                if self._racing is not None:
+                    self._racing.follow(batch, peer)
                 peer.target.send(batch)
                 return True
         return False
@@ -209,8 +214,12 @@ class Engine:
         if self._judge is not None:
             judge = self._judge
             session.replies = [(call, judge(reply)) for call, reply in session.replies]
+        if self._attempts is not None:
+            self._attempts.sift(lane, session, now_ns)
         if session.early or session.gaps or session.resets:
-            self._absorb_details(lane, session, now_ns)
+            resets = self._accounts.details(session, now_ns)
+            if resets and not self.cancelling:  # those of a run's end say nothing
+                lane.reset(resets, now_ns)
         done = session.done
         if done:
             session.done = []
@@ -223,24 +232,6 @@ class Engine:
             self._absorb_rest(lane, session, now_ns)
         self.refill()
 
-    def _absorb_details(self, lane: Lane, session: Baskets, now_ns: int) -> None:
-        """When replies began, the pauses in streams, and resets, unless they are those of a run's end."""
-        early, session.early = session.early, []
-        gaps, session.gaps = session.gaps, []
-        replies = cast("list[tuple[Batch, Reply]]", session.replies)
-        self._accounts.began(cast("list[tuple[Batch, int]]", early), replies, now_ns)
-        self._accounts.tally.streams.record_gaps(gaps)
-        resets, session.resets = session.resets, 0
-        if resets and not self._cancelling:
-            lane.reset(resets, now_ns)
-
-    def _stamp(self, calls: list[Batch]) -> None:
-        """Calls that waited for a connection, a slot or a window were written just now."""
-        now = self._now()
-        for call in calls:
-            if not call.written_ns:
-                self._accounts.written(call, now)
-
     def _absorb_rest(self, lane: Lane, session: Baskets, now_ns: int) -> None:
         """Failed calls, streams, refused calls, and those that could not be sent."""
         replies, session.replies = session.replies, []
@@ -249,7 +240,7 @@ class Engine:
         for call, reply in replies:
             assert isinstance(call, Batch)
             lane.peer.finished += 1
-            if self._balancer.watched and not self._cancelling:
+            if self._balancer.watched and not self.cancelling:
                 self._balancer.ended(lane.peer, call.begun_ns, now_ns, reply)
             self.completed += 1
             self._accounts.ended(lane, call, reply, now_ns)
@@ -270,15 +261,19 @@ class Engine:
             self._balancer.ended(lane.peer, call.begun_ns, now_ns, reply)
         if not call.written_ns:  # it heard of it, although not all of it may have gone
             self._accounts.written(call, now_ns)
+        if call.attempt is not None and call.attempt.is_over:
+            return
         if now_ns >= call.deadline_ns:
             self._fail(lane, call, DEADLINE, now_ns)
         elif call.attempts > 1 or not self._retry:
-            self._fail(lane, call, reply, now_ns)
+            if self._attempts is None or not self._attempts.goes_on(lane, call, reply, now_ns):
+                self._fail(lane, call, reply, now_ns)
         else:
             self.retries["goaway" if "GOAWAY" in reply.reason else "refused"] += 1
             again = call.again(now_ns)
             again.attempts += 1
-            self._send_again(again, now_ns, elsewhere_than=lane)
+            again.tried = (*call.tried, lane.peer)
+            self.send_again(again, now_ns)
 
     def take_back(self, lane: Lane, calls: Iterable[Batch], now_ns: int) -> None:
         """Calls that waited for a connection of this backend, in vain."""
@@ -292,38 +287,59 @@ class Engine:
         lane.peer.finished += 1
         self.given_back += 1
         self._accounts.waited(call, now_ns)
-        if self._cancelling:
+        if call.attempt is not None and call.attempt.is_over:
+            return
+        if self.cancelling:
             self._fail(lane, call, CANCELLED, now_ns)
         elif now_ns >= call.deadline_ns:
             self._fail(lane, call, UNSENT_DEADLINE, now_ns)
         else:
-            self._send_again(call.again(now_ns), now_ns)
+            self.send_again(call.again(now_ns), now_ns)
 
     def _fail(self, lane: Lane | None, call: Batch, reply: Reply, now_ns: int) -> None:
+        if self._attempts is None or call.attempt is None or self._attempts.claims(call, now_ns):
+            self.end(lane, call, reply, now_ns)
+
+    def end(self, lane: Lane | None, call: Batch, reply: Reply, now_ns: int) -> None:
+        """Count the end of a call that was not OK."""
         self.completed += 1
         self._accounts.failed(lane, call, reply, now_ns)
 
-    def _send_again(self, call: Batch, now_ns: int, elsewhere_than: Lane | None = None) -> None:
-        """Pick anew, and once more where that is the backend which has just refused the call."""
+    def send_again(self, call: Batch, now_ns: int) -> None:
+        """Pick for another attempt and send it, or wait for a backend."""
         picker = self._balancer.picker
         if picker is None:
             return self._park(call, now_ns)
         if call.deadline_ns < FOREVER_NS:
             call.timeout_ns = max(1, call.deadline_ns - now_ns)
-        pick = Call(now_ns, call.key, call.tried)
-        peer = picker.pick(pick)
-        peer.picks += 1
-        if elsewhere_than is not None and peer is elsewhere_than.peer and len(self._lanes) > 1:
-            peer.finished += 1
-            self.given_back += 1
-            peer = picker.pick(pick)
-            peer.picks += 1
-        return self._lanes[peer].subchannel.enqueue(call)
+        peer, given_back = pick_again(picker, Call(now_ns, call.key, call.tried), self._balancer)
+        self.given_back += given_back
+        lane = self._lanes[peer]
+        if call.attempt is None:
+            return lane.subchannel.enqueue(call)
+        call.attempt.peer = peer
+        return lane.subchannel.enqueue(call, lane.request_after(call.attempt.number))
 
     def _park(self, call: Batch, now_ns: int) -> None:
         self.starving_since_ns = self.starving_since_ns or now_ns
         call.waited_for = Wait.CONNECTION
+        if call.attempt is not None:
+            call.attempt.peer = None
         self._parked.append(call)
+
+    def _park_first(self, batch: Batch) -> None:
+        """A call was issued while no backend is ready."""
+        if self._racing is not None:
+            self._racing.follow(batch, None)
+        self._park(batch.alone(), batch.begun_ns)
+
+    def unpark(self, call: Batch) -> None:
+        """Forget an attempt that waits for any backend to be ready."""
+        self._parked.remove(call)
+
+    def flush(self) -> None:
+        """Write what was sent again."""
+        self._flusher.flush()
 
     def repicked(self) -> None:
         """The picker changed: send what was waiting for one."""
@@ -338,7 +354,7 @@ class Engine:
         self.starving_since_ns = 0
         parked, self._parked = self._parked, deque()
         for call in parked:
-            self._send_again(call, now)
+            self.send_again(call, now)
         self._flusher.flush()
 
     def expire(self, now_ns: int) -> None:
@@ -349,12 +365,16 @@ class Engine:
         if late:
             self._parked = deque(call for call in self._parked if call.deadline_ns > now_ns)
             self._fail_without_backend(late, NO_BACKEND, now_ns)
+        if self._attempts is not None:
+            self._attempts.expire(now_ns)
         self.refill()
 
     def give_up(self) -> None:
         """Fail what waits for a backend; calls on connections go on."""
         parked, self._parked = self._parked, deque()
         self._fail_without_backend(parked, GIVEN_UP, self._now())
+        if self._attempts is not None:
+            self._attempts.end_all(None, self._now())
         self.refill()
 
     def _fail_without_backend(self, calls: Iterable[Batch], reply: Reply, now_ns: int) -> None:
@@ -364,9 +384,11 @@ class Engine:
 
     def cancel(self) -> None:
         """End everything in flight as cancelled."""
-        self._cancelling = True
+        self.cancelling = True
         for lane in list(self._holders):
             lane.subchannel.cancel(CANCELLED)
         parked, self._parked = self._parked, deque()
         self._fail_without_backend(parked, CANCELLED, self._now())
+        if self._attempts is not None:
+            self._attempts.end_all(CANCELLED, self._now())
         self.refill()

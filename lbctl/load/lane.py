@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable
+from dataclasses import replace
 from typing import TYPE_CHECKING, Final, cast
 
 from lbctl.balance.peer import Peer
@@ -17,6 +18,7 @@ from lbctl.stats.tally import BackendTally
 if TYPE_CHECKING:
     from lbctl.load.batch import Batch
     from lbctl.load.engine import Engine
+    from lbctl.wire.request import Request
     from lbctl.wire.state import Call
 
 Told = Callable[["Lane", Connectivity, str], None]
@@ -50,8 +52,11 @@ class Lane:
         self.told: dict[str, float] = before.told if before else {}  # troubles that were made events of, and when
         self.in_trouble: bool = before.in_trouble if before else False  # and people were told
         self.dropped: int = before.dropped if before else 0
+        self.passed: int = before.passed if before else 0  # attempts that failed here, and whose calls went on
+        self.request: Request | None = None  # what its calls send, where that is known beforehand
         self.resets: Resets = before.resets if before else Resets(connections)
         self.subchannel: Transport
+        self._requests: dict[int, Request] = {}
         self._engine = engine
         self._told = told
         self._noticed = noticed
@@ -119,6 +124,14 @@ class Lane:
     def placed(self, ticket: Delegated, *, again: bool, late: bool) -> None:
         """A call that was picked elsewhere, in the name of this picker, was seen here."""
         ticket.credit(self.peer, again=again, late=late)
+
+    def request_after(self, attempts: int) -> Request | None:
+        """What another attempt sends, after so many; None for the run's own request."""
+        if not attempts or self.request is None:
+            return None
+        if attempts not in self._requests:
+            self._requests[attempts] = replace(self.request, previous=attempts)
+        return self._requests[attempts]
 
     def moved_on(self) -> None:
         """A call that was seen here was seen at another backend afterwards."""

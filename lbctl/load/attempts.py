@@ -1,0 +1,214 @@
+"""Calls that take more than one attempt: what retrying and hedging have in common.
+
+The engine shows the ends of attempts before it counts them (``sift``). What stays is the end of its call; what is taken
+out was the end of an attempt, and its call goes on: it waits for its time here, or other attempts of it are on their
+way. A call that waits is in flight, and ends when its deadline passes or the run is ended.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from heapq import heappop, heappush
+from typing import Any, Protocol, cast
+
+from lbctl.balance.balancer import Balancer
+from lbctl.balance.peer import Peer
+from lbctl.load.accounts import Accounts
+from lbctl.load.attempt import Held, Repeats
+from lbctl.load.batch import Batch
+from lbctl.load.lane import Lane
+from lbctl.load.throttle import Budget, Throttle
+from lbctl.model import Code, Origin, Reply
+from lbctl.rpc.alarm import Alarm
+from lbctl.rpc.transport import Baskets
+
+AlarmMaker = Callable[[Callable[[], int], Callable[[], None]], Alarm]
+
+
+class Courier(Protocol):
+    """The engine, as far as attempts need it."""
+
+    cancelling: bool
+    issued: int
+    given_back: int
+
+    def send_again(self, call: Batch, now_ns: int) -> None: ...
+
+    def unpark(self, call: Batch) -> None: ...
+
+    def end(self, lane: Lane, call: Batch, reply: Reply, now_ns: int) -> None: ...
+
+    def flush(self) -> None: ...
+
+
+class Attempts:
+    """Keeps what waits for its time, in one heap with one timer."""
+
+    single = False  # every call needs an object of its own from the start
+
+    def __init__(
+        self,
+        now: Callable[[], int],
+        throttle: Throttle | None = None,
+        budget: Budget | None = None,
+        alarm: AlarmMaker = Alarm,
+    ) -> None:
+        self.counts = Repeats()
+        self.throttle = throttle
+        self.budget = budget
+        self.held: dict[object, Held] = {}  # by what waits for its time
+        self.engine: Courier
+        self._balancer: Balancer
+        self._accounts: Accounts
+        self._lanes: Mapping[Peer, Lane]
+        self._now = now
+        self._alarm = alarm(now, self.run)
+        self._heap: list[tuple[int, int, Any]] = []
+        self._entries = 0
+        self._seen = 0  # calls that the budget knows of
+
+    # What the engine asks.
+
+    def bind(self, engine: Courier, balancer: Balancer, accounts: Accounts, lanes: Mapping[Peer, Lane]) -> None:
+        """Work for this engine."""
+        self.engine = engine
+        self._balancer = balancer
+        self._accounts = accounts
+        self._lanes = lanes
+
+    def follow(self, call: Batch, peer: Peer | None) -> None:
+        """A call is about to be sent there, or waits for any backend; only where ``single``."""
+
+    def sift(self, lane: Lane, baskets: Baskets, now_ns: int) -> None:
+        """Take out of the baskets what ends no call."""
+        self._deposit(now_ns)
+        if baskets.done:
+            baskets.done = self._good(lane, baskets.done, now_ns)
+        if baskets.replies:
+            baskets.replies = [
+                (call, reply)
+                for call, reply in cast("list[tuple[Batch, Reply]]", baskets.replies)
+                if not self._passes(lane, call, reply, now_ns)
+            ]
+
+    def goes_on(self, lane: Lane, call: Batch, reply: Reply, now_ns: int) -> bool:
+        """Whether the call outlives this end of an attempt; what follows is arranged for then."""
+        raise NotImplementedError
+
+    def claims(self, call: Batch, now_ns: int) -> bool:
+        """Whether this end is the call's own, and not that of an attempt which nobody needs any more."""
+        return True
+
+    def run(self) -> None:
+        """Do what has come due."""
+        now = self._now()
+        while self._heap and self._heap[0][0] <= now:
+            due_ns, _, what = heappop(self._heap)
+            self._fire(what, due_ns, now)
+        if self._heap:
+            self._alarm.set(self._heap[0][0])
+        self.engine.flush()
+
+    def expire(self, now_ns: int) -> None:
+        """End the calls that wait here and whose deadline has passed."""
+        late = [what for what, held in self.held.items() if held.call.deadline_ns <= now_ns]
+        for what in late:
+            held = self.held.pop(what)
+            text = f"deadline exceeded before the next attempt, after {held.reply.code.name}"
+            self._end(held, Reply(Code.DEADLINE_EXCEEDED, Origin.CLIENT, text), now_ns)
+
+    def end_all(self, reply: Reply | None, now_ns: int) -> None:
+        """End the calls that wait here, with this reply or else each with its last one; nothing is sent any more."""
+        held, self.held = self.held, {}
+        self._heap.clear()
+        self._alarm.cancel()
+        for each in held.values():
+            self._end(each, reply or each.reply, now_ns)
+
+    def close(self) -> None:
+        """The run is over."""
+        self._heap.clear()
+        self._alarm.end()
+
+    # For those who know what to do.
+
+    def _fire(self, what: Any, due_ns: int, now_ns: int) -> None:  # noqa: ANN401  # theirs
+        raise NotImplementedError
+
+    def _good(self, lane: Lane, calls: list[Any], now_ns: int) -> list[Any]:
+        """Those of the OK calls whose end this is."""
+        if self.throttle is not None:
+            self.throttle.succeeded(sum(now_ns < call.deadline_ns for call in calls))
+        return calls
+
+    def _passes(self, lane: Lane, call: Batch, reply: Reply, now_ns: int) -> bool:
+        """Whether this end is one of an attempt alone; it is counted then."""
+        if reply.is_ok and self.throttle is not None and now_ns < call.deadline_ns:
+            self.throttle.succeeded()
+        if reply.is_ok or not self.goes_on(lane, call, reply, now_ns):
+            return False
+        self._over(lane, call, reply, now_ns)
+        return True
+
+    def _over(self, lane: Lane, call: Batch, reply: Reply, now_ns: int) -> None:
+        """Count the end of an attempt that is not the end of its call."""
+        lane.peer.finished += 1
+        lane.passed += not reply.is_ok
+        if self._balancer.watched and not self.engine.cancelling:
+            self._balancer.ended(lane.peer, call.begun_ns, now_ns, reply)
+        if reply.origin is Origin.HTTP:
+            lane.suspect(reply)
+        if not call.written_ns:
+            self._unwritten(call, now_ns, heard=reply.origin is not Origin.CLIENT)
+
+    def _unwritten(self, call: Batch, now_ns: int, *, heard: bool) -> None:
+        """An attempt ended that was not, or not wholly, written: whether its backend heard of it decides."""
+        if heard:
+            self._accounts.written(call, now_ns)
+        else:
+            self.engine.given_back += 1
+            self._accounts.waited(call, now_ns)
+
+    def _abandon(self, peer: Peer, call: Batch, now_ns: int) -> bool:
+        """End an attempt that nobody needs any more; False where it has ended by itself already."""
+        for transport in self._lanes[peer].transports:
+            on_the_wire = transport.abandon(call)
+            if on_the_wire is not None:
+                peer.finished += 1
+                if not call.written_ns:
+                    self._unwritten(call, now_ns, heard=on_the_wire)
+                return True
+        return False
+
+    def _is_final(self, call: Batch, reply: Reply, now_ns: int) -> bool:
+        """Whether nothing can follow an attempt, whatever the policy: it is committed, or there is no time left."""
+        return self.engine.cancelling or reply.headed or now_ns >= call.deadline_ns
+
+    def _plan(self, what: object, due_ns: int) -> None:
+        self._entries += 1
+        heappush(self._heap, (due_ns, self._entries, what))
+        if self._heap[0][0] == due_ns:
+            self._alarm.set(due_ns)
+
+    def _pay(self, now_ns: int) -> bool:
+        """Take one further attempt out of the budget; False, and counted, where it has none left."""
+        if self.budget is None or self.budget.withdraw(now_ns):
+            return True
+        self.counts.throttled += 1
+        return False
+
+    def _fail(self) -> bool:
+        """Take a token for a failure; whether further attempts are still allowed."""
+        if self.throttle is None:
+            return True
+        self.throttle.failed()
+        return self.throttle.allows
+
+    def _deposit(self, now_ns: int) -> None:
+        if self.budget is not None:
+            self.budget.deposit(self.engine.issued - self._seen, now_ns)
+            self._seen = self.engine.issued
+
+    def _end(self, held: Held, reply: Reply, now_ns: int) -> None:
+        if self.claims(held.call, now_ns):
+            self.engine.end(held.lane, held.call, reply, now_ns)
