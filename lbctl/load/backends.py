@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable, Iterable
-from typing import Final
+from typing import Final, Protocol
 
 from lbctl.balance.balancer import Balancer, Change
 from lbctl.balance.peer import Peer
@@ -23,6 +23,16 @@ _RESETS_BLAMED: Final = 20  # the strictest known server allows that many
 Note = Callable[[str, str | None, str, str], None]  # kind, backend, text, level
 
 
+class Companion(Protocol):
+    """Does something for every backend beside its calls, from when the registry lists it to when it does not."""
+
+    def joined(self, peer: Peer) -> None: ...
+
+    def left(self, peer: Peer) -> None: ...
+
+    async def aclose(self) -> None: ...
+
+
 class Backends:
     """Every backend of the run, also those that left; ``lanes`` is in the order of appearance."""
 
@@ -39,6 +49,7 @@ class Backends:
         self.lanes: dict[Identity, Lane] = {}
         self.streaming = False  # whether calls carry several messages
         self.unplaced: Lane | None = None  # of calls whose backend is not known yet, where picks are made elsewhere
+        self.companions: list[Companion] = []  # before the first backend
         self._subchannels: list[Transport] = []  # also those of earlier memberships
         self._current: dict[Identity, Lane] = {}
         self._balancer = balancer
@@ -86,6 +97,8 @@ class Backends:
         if not self._silent:
             self._note("joined", peer.instance.address, f"joined, weight {peer.weight}", "info")
         lane.subchannel.connect()
+        for companion in self.companions:
+            companion.joined(peer)
 
     def _remove(self, peer: Peer) -> None:
         lane = self._current.pop(peer.instance.identity)
@@ -93,6 +106,8 @@ class Backends:
         self._settle(lane)
         self._note("left", peer.instance.address, "left the registry", "change")
         lane.subchannel.retire()
+        for companion in self.companions:
+            companion.left(peer)
 
     def _changed(self, lane: Lane, state: Connectivity, reason: str) -> None:
         """A connection came up, went down, or could not be made."""
@@ -162,7 +177,8 @@ class Backends:
 
     async def aclose(self) -> None:
         """Close every connection."""
-        await asyncio.gather(*(subchannel.aclose() for subchannel in self._subchannels))
+        companions = (companion.aclose() for companion in self.companions)
+        await asyncio.gather(*companions, *(subchannel.aclose() for subchannel in self._subchannels))
 
 
 def _explained(reason: str, resets: Resets) -> str:

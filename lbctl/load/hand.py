@@ -70,5 +70,10 @@ def rotation(started: Policy, *, keyed: bool) -> list[Policy]:
     """The policies a run can go through, that it started with as it is; ``keyed``: calls carry hash keys."""
     # gRPC's own balancers and lbctl's pick over connections of different kinds.
     kind = GRPC_POLICIES if started.name in GRPC_POLICIES else POLICIES
-    able = [policy for policy in kind.values() if keyed or not policy.keyed or policy.name == started.name]
+    able = [
+        policy
+        for policy in kind.values()
+        # What connections hand over was decided when they were made.
+        if policy.name == started.name or ((keyed or not policy.keyed) and policy.wants <= started.wants)
+    ]
     return [started if policy.name == started.name else policy for policy in able]

@@ -133,6 +133,7 @@ class Reporter:
             wire, max((each.most for each in resets), default=0), many=any(each.are_many for each in resets)
         )
         yield from on_starts(self.loop.starts)
+        yield from self.balancer.doubts()
         yield from remarks(self.task.policy.name, self.task.engine)
 
     def _judged(self, *, fresh: bool) -> Balance:

@@ -6,10 +6,12 @@ import asyncio
 import gc
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
+from dataclasses import replace
 from random import Random
 from typing import Final
 
 from lbctl.balance.balancer import Balancer
+from lbctl.balance.peer import Peer
 from lbctl.balance.policies import GRPC_POLICIES
 from lbctl.clock import Clock
 from lbctl.load.accounts import Accounts
@@ -19,6 +21,7 @@ from lbctl.load.delegation import Delegation
 from lbctl.load.engine import Engine
 from lbctl.load.engines import ENGINES, Dialling
 from lbctl.load.hand import Hand, rotation
+from lbctl.load.load_reports import LoadReports, beside, wants_trailers
 from lbctl.load.loops import loop_for
 from lbctl.load.plan import Task
 from lbctl.load.pulse import Pulse
@@ -67,6 +70,10 @@ class Run:
             task, clock, self._engine, self._loop, accounts, balancer, self.backends, self._pulse, self._events
         )
         balancer.on_change = self._engine.repicked
+        balancer.on_note = self._noted
+        reports = LoadReports(balancer, beside(task), clock, Random(task.seed), self.note)
+        balancer.on_probe = reports.probe
+        self.backends.companions.append(reports)
         self._loop.on_idle = self._idle
         self._started_at = clock.wall()
         self._end_reason: str | None = None
@@ -89,6 +96,9 @@ class Run:
     def note(self, kind: str, backend: str | None, text: str, level: str = "info") -> None:
         """Add an event to the report."""
         self._events.add(Event(self._stopwatch.elapsed_s(), kind, backend, text, level))
+
+    def _noted(self, kind: str, peer: Peer, text: str, level: str) -> None:
+        self.note(kind, peer.instance.address, text, level)
 
     def _renewed(self, text: str) -> None:
         self.note("policy", None, text, "change")
@@ -204,6 +214,9 @@ class Run:
 
 def _dialling(task: Task, flusher: Flusher, clock: Clock, network: Network) -> Dialling:
     """How the run's backends are connected."""
+    options = task.connection
+    if wants_trailers(task.policy):
+        options = replace(options, limits=replace(options.limits, load_reports=True))
     return Dialling(
         task.request_for,
         flusher,
@@ -211,7 +224,7 @@ def _dialling(task: Task, flusher: Flusher, clock: Clock, network: Network) -> D
         # Jitter of reconnects has its own source: picks must not depend on how often a connection failed.
         Random(task.seed),
         task.secure_for,
-        task.connection,
+        options,
         network,
         keep_messages=task.judge is not None,
     )
