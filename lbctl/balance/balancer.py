@@ -17,13 +17,14 @@ from __future__ import annotations
 
 from collections import deque
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from random import Random
 from types import MappingProxyType
 from typing import Any, Final, NamedTuple
 
 from lbctl.balance.epochs import Ledger
-from lbctl.balance.evidence import Epoch, Evidence
+from lbctl.balance.evidence import UNSTEADY, Epoch, Evidence
+from lbctl.balance.explaining import Explained, Explaining
 from lbctl.balance.guards.base import HEALTH, Ended, Guard
 from lbctl.balance.keys import Keys
 from lbctl.balance.peer import Nowhere, Peer
@@ -105,6 +106,8 @@ class Balancer:
         self._peers: dict[Identity, Peer] = {}
         self._departed: dict[Identity, Peer] = {}
         self._ledger = Ledger()
+        self._before = 0  # picks with another policy, another set or other weights than now
+        self._explained: Explained | None = None  # who wants to know why the next pick is made
         self._picker: Picker | None = None
         self._built: _Built | None = None
         self._stale = False
@@ -264,7 +267,18 @@ class Balancer:
     def evidence(self) -> Evidence:
         """Return what a verdict on the balance needs to know."""
         self._revise()
-        return self._ledger.evidence(self._policy.expectation, self._everyone())
+        everyone = self._everyone()
+        picks = sum(peer.judged for peer in everyone)
+        return replace(
+            self._ledger.evidence(self._policy.expectation, everyone),
+            keys=self._keys.spelled if self._keys is not None else "",
+            steady=self._before <= UNSTEADY * picks,
+        )
+
+    def explain(self, explained: Explained) -> None:
+        """Have the next pick explained: it is made as always, and told with its reasons."""
+        self._explained = explained
+        self.renew()
 
     def _revise(self) -> None:
         if self._picker is not None:
@@ -332,12 +346,20 @@ class Balancer:
         if self._built is not None and self._built.policy is not self._policy:
             for peer in self._everyone():
                 peer.credit, peer.memory, peer.override = 0.0, None, None
+        if built != self._built:
+            self._before = sum(peer.judged for peer in self._everyone())
         self._built = built
         picker = self._picker = self._made(choice)
         if picker is not None:
             self._ledger.open(Epoch(built.peers, picker.law()))
             self._learn = picker.ended if isinstance(picker, Learning) else None
+            if self._explained is not None:
+                self._picker = Explaining(picker, self._explained, self._explained_once)
         self.watched = bool(self._guards) or self._learn is not None
+
+    def _explained_once(self, picker: Picker) -> None:
+        self._explained = None
+        self._picker = picker
 
     def _setup(self) -> Setup:
         return Setup(self._rng, self._policy.options, self._keys, self.renew, self.on_probe, self.on_note)

@@ -88,6 +88,7 @@ class Ledger:
             chi2=sums.chi2,
             dof=sums.dof,
             pooled=sums.pooled,
+            log_factor=sums.log_factor,
             unjudged=sums.unjudged,
             strays=sums.strays,
             backends=tuple(_row(peer, expected[peer], standings.get(peer) or Standing()) for peer in peers),

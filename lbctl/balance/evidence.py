@@ -3,6 +3,9 @@
 Three kinds of promises are kept apart. A *bounded* epoch says how far a count may be from its expectation. A *drawn*
 epoch is chance, with enough picks for a chi-square of its own. *Pooled* epochs are chance with too few picks each:
 their counts and expectations are added up and judged together.
+
+While a run goes on, chance is judged by Bayes factors instead (see ``bayes``): that of an epoch begins anew, and those
+of several multiply, which keeps their mean at 1.
 """
 
 from __future__ import annotations
@@ -12,9 +15,11 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import NamedTuple
 
+from lbctl.balance.bayes import log_factor
 from lbctl.balance.peer import Peer
 from lbctl.balance.policies.base import Law
 
+UNSTEADY = 0.02  # part of the picks that another set may have had before the one they are judged by
 ENOUGH = 5.0  # expected picks of every peer for a chi-square to be valid
 
 
@@ -53,6 +58,7 @@ class Sums:
     chi2: float = 0.0  # over drawn epochs
     dof: int = 0
     pooled: int = 0
+    log_factor: float = 0.0  # against all that was said of chance, however short the epochs
     unjudged: int = 0  # nobody can say the shares beforehand, or there was only one way to go
     strays: int = 0  # of peers that the picker should never have picked
 
@@ -82,9 +88,12 @@ class Evidence:
     chi2: float
     dof: int
     pooled: int
+    log_factor: float
     unjudged: int
     strays: int
     backends: tuple[BackendEvidence, ...]
+    keys: str = ""  # where the calls' hash keys came from, as a user typed it
+    steady: bool = True  # (nearly) all picks had one policy, one set and one list of weights
 
 
 def settle(epoch: Epoch, counts: Sequence[int], sums: Sums, standings: Mapping[Peer, Standing]) -> None:
@@ -99,6 +108,7 @@ def settle(epoch: Epoch, counts: Sequence[int], sums: Sums, standings: Mapping[P
         sums.unjudged += picks
     else:
         sums.strays += sum(count for count, share in zip(counts, epoch.shares, strict=True) if not share)
+        sums.log_factor += log_factor(counts, epoch.shares)
         _settle_chance(epoch, counts, picks, sums, standings)
 
 
