@@ -10,7 +10,7 @@ calls looks like one with latency T + f x penalty.
     now and then                 1 %        20 ms         20 %
     broken, 0.1 ms               100 %      1 s           0.5 %
 
-Not every failure says something about the backend: what was asked for may be at fault, and then all backends fail alike.
+Not every failure says something about the backend: what was asked for may be at fault, and then all fail alike.
 """
 
 from __future__ import annotations

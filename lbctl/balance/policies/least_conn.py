@@ -43,7 +43,7 @@ from typing import Final
 
 from lbctl.balance.levels import Levels, ladders
 from lbctl.balance.peer import Peer
-from lbctl.balance.penalty import KeptSlots, failure_penalty, is_fault
+from lbctl.balance.penalty import Kept, KeptSlots, failure_penalty, is_fault
 from lbctl.balance.policies.base import Call, Expectation, Law, Policy, Setup, Why, by_weight, weights_of
 from lbctl.balance.policies.options import option
 from lbctl.balance.ties import Drawn, Rotating, Smooth
@@ -75,18 +75,18 @@ def fwlc_key(weight: int, in_flight: int) -> float:
 _KEYS: Final = {"ratio": ratio_key, "fwlc": fwlc_key}
 
 
-class LeastConn:
-    """Keeps its peers in the order of their loads."""
+class LeastLoaded:
+    """Keeps its peers in the order of their loads; for every policy that looks at all of them."""
 
-    def __init__(self, peers: Sequence[Peer], setup: Setup) -> None:
-        options: Options = setup.options
+    def __init__(self, peers: Sequence[Peer], slots: KeptSlots, levels: Levels, shares: Sequence[float]) -> None:
         self._peers = peers
         self._index = {peer: index for index, peer in enumerate(peers)}
-        self._kept = KeptSlots(peers, options.failure_penalty)
-        self._levels = _levels(peers, self._kept, options, setup)
-        self._lowest = self._levels.lowest
-        self._touched = self._levels.touched
-        self._due = self._kept.due
+        self._kept = slots
+        self._due = slots.due
+        self._levels = levels
+        self._lowest = levels.lowest
+        self._touched = levels.touched
+        self._shares = shares
 
     def pick(self, call: Call) -> Peer:
         if self._due and self._due[0][0] <= call.now_ns:
@@ -106,7 +106,7 @@ class LeastConn:
         return self._peers[self._levels.lowest()], Why(text, ("in flight", "weight", "load"), tuple(rows))
 
     def law(self) -> Law:
-        return Law(by_weight(self._peers))
+        return Law(self._shares)
 
     def retire(self) -> None:
         if isinstance(self._levels, Smooth):
@@ -117,7 +117,7 @@ class LeastConn:
         index = self._index.get(peer)
         if index is not None:
             self._touched[index] = None
-            if reply.code and self._kept.penalty_ns and is_fault(reply):
+            if self._kept.penalty_ns and (reply.code or not reply.is_ok) and is_fault(reply):
                 self._kept.add(index, now_ns)
 
     def _free(self, now_ns: int) -> None:
@@ -125,8 +125,14 @@ class LeastConn:
             self._touched[index] = None
 
 
-def _levels(peers: Sequence[Peer], slots: KeptSlots, options: Options, setup: Setup) -> Levels:
-    weights, kept = weights_of(peers), slots.of
+def _picker(peers: Sequence[Peer], setup: Setup) -> LeastLoaded:
+    slots = KeptSlots(peers, setup.options.failure_penalty)
+    return LeastLoaded(peers, slots, _levels(peers, slots.of, setup), by_weight(peers))
+
+
+def _levels(peers: Sequence[Peer], kept: Sequence[Kept], setup: Setup) -> Levels:
+    options: Options = setup.options
+    weights = weights_of(peers)
     rungs = ladders(weights, _KEYS[options.key])
     match options.ties:
         case "swrr":
@@ -142,7 +148,7 @@ POLICY = Policy(
     "least_conn",
     "fewest calls in flight for its weight",
     Expectation.FEEDBACK,
-    LeastConn,
+    _picker,
     Options(),
     aliases=("leastconn", "least_connections"),
     cost="O(log n)",

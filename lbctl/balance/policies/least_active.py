@@ -1,0 +1,97 @@
+"""Least active, Dubbo's: the fewest calls in flight, and equals by weight.
+
+Calls in flight are not divided by the weight; it decides only among equals.
+Weights 5, 1 and 1:
+
+    in flight    tied     chosen
+    0 0 0        a b c    a with 5/7, b and c with 1/7 each
+    1 0 0          b c    b or c with 1/2 each
+    1 1 0            c    c
+
+With one call at a time all are tied, and this is weighted_random. With many
+in flight weights hardly matter: calls in flight become equal, so shares are
+as 1 / latency, and 10, 20 and 40 ms get 57, 29 and 14 %.
+
+    dialect=java   as above
+    dialect=go     dubbo-go draws o from 1 to the sum W of the tied weights
+                   and takes the first at which they add up to more than o.
+                   So the first listed loses one chance in W, and where o = W
+                   nobody is found and all have the same chance. Tied weights
+                   5 1 1: 4/7 + 1/21, 1/7 + 1/21, 1/7 + 1/21 = 62, 19, 19 %
+                   (with equal weights it draws evenly, without the mistake)
+
+Nothing is lost when backends join or leave. A failed call keeps its slot for
+the failure penalty; with failure-penalty=0s, as in the originals, a backend
+that fails at once looks idle and gets nearly all the calls.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from random import Random
+
+from lbctl.balance.levels import Ladder, Levels, ladders
+from lbctl.balance.peer import Peer
+from lbctl.balance.penalty import Kept, KeptSlots, failure_penalty
+from lbctl.balance.policies.base import Expectation, Policy, Setup, by_weight, weights_of
+from lbctl.balance.policies.least_conn import LeastLoaded
+from lbctl.balance.policies.options import option
+from lbctl.balance.ties import Drawn
+
+
+@dataclass(frozen=True, slots=True)
+class Options:
+    """What can be set."""
+
+    dialect: str = option("java", "how equals are drawn", choices=("java", "go"))
+    failure_penalty: float = failure_penalty()
+
+
+def go_draw(weights: Sequence[int], rng: Random) -> int:
+    """Return an index drawn as dubbo-go does, off by one where weights differ."""
+    if len(weights) == 1:
+        return 0
+    if len(set(weights)) > 1:
+        offset = int(rng.random() * sum(weights)) + 1
+        for index, weight in enumerate(weights):
+            offset -= weight
+            if offset < 0:
+                return index
+    return int(rng.random() * len(weights))
+
+
+class GoTies(Levels):
+    """Looks at everybody, and draws among equals as dubbo-go does."""
+
+    def __init__(
+        self, peers: Sequence[Peer], kept: Sequence[Kept], rungs: Sequence[Ladder], weights: Sequence[int], rng: Random
+    ) -> None:
+        super().__init__(peers, kept, rungs)
+        self._weights = weights
+        self._rng = rng
+
+    def lowest(self) -> int:
+        keys = [key for _, key in self.audit()]
+        least = min(keys)
+        tied = [index for index, key in enumerate(keys) if key == least]
+        return tied[go_draw([self._weights[index] for index in tied], self._rng)]
+
+
+def _picker(peers: Sequence[Peer], setup: Setup) -> LeastLoaded:
+    options: Options = setup.options
+    slots, weights = KeptSlots(peers, options.failure_penalty), weights_of(peers)
+    rungs = ladders([1] * len(peers), lambda _, load: float(load))
+    ties = GoTies if options.dialect == "go" else Drawn
+    return LeastLoaded(peers, slots, ties(peers, slots.of, rungs, weights, setup.rng), by_weight(peers))
+
+
+POLICY = Policy(
+    "least_active",
+    "fewest calls in flight, equals by weight (Dubbo)",
+    Expectation.FEEDBACK,
+    _picker,
+    Options(),
+    aliases=("leastactive",),
+    cost="O(log n)",
+)

@@ -1,0 +1,93 @@
+"""Power of two choices: two different backends by chance, the less busy one.
+
+Two backends are drawn, every pair with the same chance, and the one with
+fewer calls in flight takes the call; of equals, the first drawn. Four
+backends a, b, c, d with 0, 1, 2, 3 calls in flight:
+
+    drawn    in flight    chosen
+    c a      2  0         a
+    b d      1  3         b
+    d c      3  2         c
+    (d is chosen only when it has no more than another)
+
+While the loads keep that order, the backend of rank r among n, the best
+being 1, gets 2 (n - r) / (n (n - 1)): 50, 33, 17 and 0 % of the calls here.
+So nobody ever gets more than 2 / n, and the busiest gets nothing.
+
+Why two are enough: with random arrivals at 90 % of the capacity and very many
+backends, a call spends 10 service times with one random choice, 2.61 with
+two, and 2.03 with three (least_request with choice-count=3). And where loads
+are known late, two random choices do not all run to the same backend, as the
+least loaded of all attracts everybody.
+
+Weights are ignored. With one call at a time all are tied and each has the
+same chance. Calls in flight are kept with each backend, so nothing is lost
+when others join or leave. A failed call keeps its slot for the failure
+penalty; with failure-penalty=0s, as in the originals, a backend that fails at
+once looks idle and attracts calls, up to 2 / n of them. Drawing different
+ones is what Finagle, Tower and Linkerd do; gRPC and Envoy may draw the same
+one twice, which is least_request.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from lbctl.balance.peer import Peer
+from lbctl.balance.penalty import Kept, failure_penalty, is_fault, remembered
+from lbctl.balance.policies.base import Call, Expectation, Law, Policy, Setup, Why, equal
+from lbctl.balance.two_choices import Pairs
+from lbctl.model import Reply
+
+
+@dataclass(frozen=True, slots=True)
+class Options:
+    """What can be set."""
+
+    failure_penalty: float = failure_penalty()
+
+
+class P2c:
+    """Compares two, and never looks at the others."""
+
+    def __init__(self, peers: Sequence[Peer], setup: Setup) -> None:
+        self._peers = peers
+        self._penalty_ns = round(setup.options.failure_penalty * 1e9)
+        slots = [(peer, remembered(peer, Kept)) for peer in peers]
+        self._kept = dict(slots)
+        self._draw = Pairs(slots if len(slots) > 1 else slots * 2, setup.rng).draw
+
+    def pick(self, call: Call) -> Peer:
+        (first, kept), (second, other) = self._draw()
+        load = first.picks - first.finished
+        if kept.count:
+            load += kept.at(call.now_ns)
+        rival = second.picks - second.finished
+        if other.count:
+            rival += other.at(call.now_ns)
+        return first if load <= rival else second
+
+    def why(self, call: Call) -> tuple[Peer, Why]:
+        (first, kept), (second, other) = self._draw()
+        loads = first.in_flight + kept.at(call.now_ns), second.in_flight + other.at(call.now_ns)
+        peer = first if loads[0] <= loads[1] else second
+        rows = ((first, (str(loads[0]),)), (second, (str(loads[1]),)))
+        if loads[0] == loads[1]:
+            return peer, Why("two drawn, equally busy: the first", ("in flight",), rows)
+        return peer, Why("two drawn: the one with fewer calls in flight", ("in flight",), rows)
+
+    def law(self) -> Law:
+        return Law(equal(self._peers))
+
+    def retire(self) -> None:
+        """Leave nothing behind but the slots that failed calls keep."""
+
+    def ended(self, peer: Peer, begun_ns: int, now_ns: int, reply: Reply) -> None:
+        if self._penalty_ns and (reply.code or not reply.is_ok) and is_fault(reply):
+            kept = self._kept.get(peer)
+            if kept is not None:
+                kept.add(now_ns, self._penalty_ns)
+
+
+POLICY = Policy("p2c", "the less busy of two random backends", Expectation.FEEDBACK, P2c, Options())
