@@ -13,6 +13,7 @@ from lbctl.cli import demo as _demo
 from lbctl.cli import hammer as _hammer
 from lbctl.cli import ls as _ls
 from lbctl.cli import watch as _watch
+from lbctl.cli import weight as _weight
 from lbctl.cli.failures import guarded
 from lbctl.cli.flags import GroupedCommand
 from lbctl.cli.help import Listed, first_contact, root_help
@@ -22,6 +23,7 @@ LISTED: tuple[Listed, ...] = (
     Listed("look", "ls", _ls.SUMMARY, _ls.ls, _ls.ABOUT, _ls.EXAMPLES),
     Listed("look", "watch", _watch.SUMMARY, _watch.watch, _watch.ABOUT, _watch.EXAMPLES),
     Listed("load", "hammer", _hammer.SUMMARY, _hammer.hammer, _hammer.ABOUT, _hammer.EXAMPLES),
+    Listed("change", "weight", _weight.SUMMARY, _weight.weight, _weight.ABOUT, _weight.EXAMPLES),
     Listed("try", "demo", _demo.SUMMARY, _demo.demo, _demo.ABOUT, _demo.EXAMPLES, _demo.OPTIONS),
 )
 

@@ -11,6 +11,7 @@ from lbctl.cli.layouts import LAYOUTS
 _GROUPS = {
     "look": "Look at the registry",
     "load": "Put load on backends",
+    "change": "Change the registry",
     "try": "Try it on this machine",
 }
 
@@ -70,6 +71,7 @@ def root_help(commands: Iterable[Listed]) -> str:
         "  --endpoints LIST  host:port, comma-separated (default 127.0.0.1:2379)",
         "  --prefix KEY      look only at keys that start with this",
         f"  --format NAME     layout of the keys: {', '.join(LAYOUTS)}",
+        "  --read-only       refuse to write to etcd",
         "  --user, --password-file, --cacert, --cert, --key, --dial-timeout, --command-timeout",
         "",
         "Options of ls, watch and hammer, after their name, for connections to backends:",

@@ -72,6 +72,9 @@ class _Etcd:
         str | None,
         option("--prefix", text="look only at keys that start with this (default: all)", metavar="KEY", panel=_ETCD),
     ]
+    read_only: Annotated[
+        bool | None, switch("--read-only", text="refuse to write to etcd (env LBCTL_READ_ONLY)", panel=_ETCD)
+    ]
 
 
 def _formats(outputs: Sequence[str]) -> object:

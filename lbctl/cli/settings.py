@@ -84,6 +84,7 @@ SETTINGS = (
     _etcd("command_timeout", parse_positive_duration, 5.0),
     Setting("format", _layout, None, ("LBCTL_FORMAT",), "format"),
     Setting("prefix", _text, None, ("LBCTL_PREFIX",), "prefix"),
+    Setting("read_only", _truth, False, ("LBCTL_READ_ONLY",), "read_only"),
     Setting("output", _text),
     Setting("no_headers", _truth, False),
     Setting("color", _color, None, ("LBCTL_COLOR",), "color"),
@@ -120,6 +121,7 @@ class Settings:
     command_timeout_s: float
     format: str | None  # a layout's name; None: whichever recognises a key
     prefix: str | None
+    read_only: bool  # nothing may be written to etcd
     output: str | None  # one of the formats of the running command
     no_headers: bool
     color: str | None  # always | never | auto; None: the environment decides
