@@ -24,6 +24,7 @@ EXAMPLES = (
     "lbctl demo",
     "lbctl demo -b 5 --weights 5,3,2,1,1 --latency 'lognormal(2ms,0.5)' --errors 0.5%",
     "lbctl demo --latency 1ms,5ms,20ms -- lbctl hammer echo Echo/Say -z 30s",
+    "lbctl demo --orca -- lbctl hammer echo Echo/Say -z 30s --policy weighted_round_robin",
 )
 # Everything after the first word that is no option belongs to COMMAND, with or without -- before it.
 OPTIONS: dict[str, Any] = {"context_settings": {"allow_interspersed_args": False}}
@@ -81,6 +82,12 @@ def demo(
         bool, _switch("--tls", text="backends speak TLS; COMMAND is told how, and what to export is printed")
     ] = False,
     mtls: Annotated[bool, _switch("--mtls", text="the same, and clients have to show a certificate too")] = False,
+    orca: Annotated[
+        bool,
+        _switch(
+            "--orca", text="backends report their load (ORCA); they say they can do 100 calls/s per unit of weight"
+        ),
+    ] = False,
     etcd_bin: Annotated[
         str | None, _option("--etcd-bin", text="the etcd to run (env LBCTL_ETCD_BIN)", metavar="FILE")
     ] = None,
@@ -94,7 +101,7 @@ def demo(
     from lbctl.commands.demo import Demo, Talk, run
 
     names = tuple(service or ("echo",))
-    setup = parse_setup(Texts(backends, weights, latency, errors, layout, names, ttl, seed, etcd_bin, tls, mtls))
+    setup = parse_setup(Texts(backends, weights, latency, errors, layout, names, ttl, seed, etcd_bin, tls, mtls, orca))
     notes = _Notes(quiet=settings.quiet)
     talk = Talk(notes.summarise if command else _describe, notes.say)
     try:

@@ -43,6 +43,7 @@ class Texts:
     etcd_bin: str | None
     tls: bool = False
     mtls: bool = False
+    orca: bool = False
 
 
 def parse_setup(texts: Texts) -> Setup:
@@ -62,6 +63,7 @@ def parse_setup(texts: Texts) -> Setup:
         seed=texts.seed,
         etcd_binary=texts.etcd_bin,
         tls=Tls.MUTUAL if texts.mtls else Tls.SERVER if texts.tls else Tls.OFF,
+        orca=texts.orca,
     )
 
 

@@ -13,9 +13,11 @@ from collections.abc import Coroutine
 from contextlib import AsyncExitStack
 from typing import Any
 
+from lbctl.clock import SystemClock
 from lbctl.demo.certificates import Tls
 from lbctl.demo.latency import Behaviour
 from lbctl.demo.layouts import LAYOUTS
+from lbctl.demo.load_meter import LoadMeter
 from lbctl.demo.server import BackendServer
 from lbctl.demo.spec import BackendSpec, spec_from_line
 from lbctl.errors import LbctlError
@@ -25,6 +27,7 @@ from lbctl.etcd.keepalive import LeaseKeeper
 from lbctl.model import Endpoint
 
 GRACE_S = 0.5
+CAPACITY = 100.0  # calls a second for each unit of weight, as its load reports say
 DRAIN_S = 0.2  # between the key's end and the server's: clients hear of it, and what they have just sent arrives
 
 
@@ -48,7 +51,8 @@ async def _main() -> None:
 async def _serve(
     server: BackendServer, spec: BackendSpec, commands: asyncio.StreamReader, stopping: asyncio.Event
 ) -> None:
-    await server.start(Behaviour(spec.latency, spec.error_rate, spec.seed))
+    meter = LoadMeter(CAPACITY * max(1, spec.weight), SystemClock().now_ns) if spec.orca else None
+    await server.start(Behaviour(spec.latency, spec.error_rate, spec.seed), meter)
     async with AsyncExitStack() as owned:
         owned.push_async_callback(server.stop, GRACE_S)
         owned.push_async_callback(asyncio.sleep, DRAIN_S)

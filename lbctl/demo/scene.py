@@ -38,6 +38,7 @@ class Setup:
     seed: int = 0
     etcd_binary: str | None = None
     tls: Tls = Tls.OFF
+    orca: bool = False  # backends report their load
 
 
 @dataclass(frozen=True, slots=True)
@@ -159,6 +160,7 @@ async def _register(setup: Setup, etcd: str, index: int, place: _Place) -> Backe
         latency=setup.latencies[index],
         error_rate=setup.error_rates[index],
         seed=f"{setup.seed}/{index}",
+        orca=setup.orca,
     )
     keys = await place.child.register(spec)
     return Backend(place.endpoint, spec.weight, place.child.pid, keys)

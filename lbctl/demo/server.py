@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import asyncio
+from collections.abc import AsyncIterator
 from typing import Any
 
 import grpc
@@ -9,17 +11,21 @@ import grpc.aio
 from grpc_health.v1 import health, health_pb2, health_pb2_grpc
 from grpc_reflection.v1alpha import reflection, reflection_pb2
 
+from lbctl.balance.load_report import encoded
 from lbctl.demo.certificates import CA, SERVER, Tls
 from lbctl.demo.latency import Behaviour
+from lbctl.demo.load_meter import LoadMeter
 from lbctl.demo.protos import echo_pb2, echo_pb2_grpc, math_pb2, math_pb2_grpc
-from lbctl.demo.services import Echo, Front, Math
+from lbctl.demo.services import Context, Echo, Front, Math, trailers
 from lbctl.model import Endpoint
+from lbctl.rpc import orca
 
 # The type stubs of these two modules know only their blocking half.
 _health: Any = health
 _reflection: Any = reflection
 
 HOST = "127.0.0.1"
+LEAST_PERIOD_S = 0.05  # between two load reports out of band
 ECHO = echo_pb2.DESCRIPTOR.services_by_name["Echo"].full_name
 MATH = math_pb2.DESCRIPTOR.services_by_name["MathService"].full_name
 REFLECTION = ("grpc.reflection.v1.ServerReflection", reflection.SERVICE_NAME)
@@ -36,23 +42,51 @@ class BackendServer:
     def __init__(self, tls: Tls = Tls.OFF) -> None:
         self._server = grpc.aio.server(options=_OPTIONS)
         self.endpoint = Endpoint(HOST, _bound(self._server, f"{HOST}:0", tls))
-        self._health = _health.aio.HealthServicer()
+        self._health = _Health()
 
-    async def start(self, behaviour: Behaviour) -> None:
-        """Serve Echo, MathService, health (SERVING) and reflection."""
-        front = Front(str(self.endpoint), behaviour)
+    async def start(self, behaviour: Behaviour, meter: LoadMeter | None = None) -> None:
+        """Serve Echo, MathService, health (SERVING) and reflection; with a meter, reports of its load too."""
+        front = Front(str(self.endpoint), behaviour, meter)
         echo_pb2_grpc.add_EchoServicer_to_server(Echo(front), self._server)
         math_pb2_grpc.add_MathServiceServicer_to_server(Math(front), self._server)
         health_pb2_grpc.add_HealthServicer_to_server(self._health, self._server)
         for name in (ECHO, MATH):
             await self._health.set(name, health_pb2.HealthCheckResponse.SERVING)
         self._server.add_generic_rpc_handlers(_reflection_handlers((ECHO, MATH, health.SERVICE_NAME, *REFLECTION)))
+        if meter is not None:
+            self._health.meter = meter
+            self._server.add_generic_rpc_handlers((_orca_handler(meter),))
         await self._server.start()
 
     async def stop(self, grace_s: float) -> None:
         """Say NOT_SERVING, take no new calls, and let running ones end within the grace period."""
         await self._health.enter_graceful_shutdown()
         await self._server.stop(grace_s)
+
+
+class _Health(_health.aio.HealthServicer):  # type: ignore[misc]  # its stubs do not know it
+    """Health checks whose answers carry the load, where there is a meter: probes ask for both at once."""
+
+    meter: LoadMeter | None = None
+
+    async def Check(self, request: Any, context: Any) -> Any:  # noqa: ANN401, N802 - the method's name on the wire
+        if self.meter is not None:
+            context.set_trailing_metadata(trailers(self.meter))
+        return await super().Check(request, context)
+
+
+def _orca_handler(meter: LoadMeter) -> grpc.GenericRpcHandler[Any, Any]:
+    """OpenRcaService: a report at once, and one after each period that the client asked for."""
+
+    async def stream(request: bytes, context: Context) -> AsyncIterator[bytes]:
+        period_s = max(orca.period_of(request), LEAST_PERIOD_S)
+        while True:
+            yield encoded(meter.report())
+            await asyncio.sleep(period_s)
+
+    return grpc.method_handlers_generic_handler(
+        orca.SERVICE, {orca.METHOD: grpc.unary_stream_rpc_method_handler(stream)}
+    )
 
 
 def _bound(server: grpc.aio.Server, address: str, tls: Tls) -> int:

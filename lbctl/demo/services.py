@@ -9,7 +9,9 @@ from typing import Any, TypeAlias
 import grpc
 import grpc.aio
 
+from lbctl.balance.load_report import LOAD_REPORT, encoded
 from lbctl.demo.latency import Behaviour
+from lbctl.demo.load_meter import LoadMeter
 from lbctl.demo.protos import echo_pb2, math_pb2
 
 Context: TypeAlias = "grpc.aio.ServicerContext[Any, Any]"
@@ -19,12 +21,21 @@ MOST_REPLIES = 100_000
 _INT64 = range(-(2**63), 2**63)
 
 
-class Front:
-    """What all methods of one backend share: its name, its call counter, and its delays and failures."""
+def trailers(meter: LoadMeter) -> tuple[tuple[str, bytes], ...]:
+    """The load as it is now, as trailers carry it."""
+    return ((LOAD_REPORT.decode(), encoded(meter.report())),)
 
-    def __init__(self, address: str, behaviour: Behaviour) -> None:
+
+class Front:
+    """What all methods of one backend share: its name, its call counter, its delays and failures, and its load.
+
+    With a ``meter`` every reply has a load report in its trailers.
+    """
+
+    def __init__(self, address: str, behaviour: Behaviour, meter: LoadMeter | None = None) -> None:
         self.address = address
         self._behaviour = behaviour
+        self._meter = meter
         self._calls = 0
 
     async def admit(self, context: Context) -> int:
@@ -32,9 +43,16 @@ class Front:
         self._calls += 1
         number = self._calls
         fails = self._behaviour.fails()
-        delay = self._behaviour.delay()
-        if delay > 0:
-            await asyncio.sleep(delay)
+        begun_ns = self._meter.begin() if self._meter is not None else 0
+        try:
+            delay = self._behaviour.delay()
+            if delay > 0:
+                await asyncio.sleep(delay)
+        finally:
+            if self._meter is not None:
+                self._meter.end(begun_ns, failed=fails)
+        if self._meter is not None:
+            context.set_trailing_metadata(trailers(self._meter))
         if fails:
             await context.abort(grpc.StatusCode.UNAVAILABLE, "injected by lbctl demo --errors")
         return number

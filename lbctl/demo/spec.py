@@ -27,6 +27,7 @@ class BackendSpec:
     latency: Latency
     error_rate: float  # 0..1
     seed: str
+    orca: bool = False  # reports its load
 
     def to_line(self) -> bytes:
         """The spec as one line for the backend's standard input."""

@@ -3,15 +3,19 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from contextlib import suppress
 from typing import Final
 
 from google.protobuf.duration_pb2 import Duration
+from google.protobuf.message import DecodeError
 
 from lbctl.model import Reply
 from lbctl.rpc.caller import Caller
 from lbctl.wire.request import Headers
 
-STREAM_PATH: Final = "/xds.service.orca.v3.OpenRcaService/StreamCoreMetrics"
+SERVICE: Final = "xds.service.orca.v3.OpenRcaService"
+METHOD: Final = "StreamCoreMetrics"
+STREAM_PATH: Final = f"/{SERVICE}/{METHOD}"
 
 
 async def stream_core_metrics(
@@ -22,6 +26,15 @@ async def stream_core_metrics(
     A server may keep to a longer period of its own; most do not go below 30 s unless they are told to.
     """
     return (await caller.follow(STREAM_PATH, request_of(period_s), told, metadata=metadata)).reply
+
+
+def period_of(request: bytes) -> float:
+    """The period in seconds that such a request asks for; 0 where it names none, or is malformed."""
+    period = Duration()
+    if request[:1] == b"\x0a":
+        with suppress(DecodeError, IndexError):
+            period = Duration.FromString(request[2 : 2 + request[1]])
+    return period.ToNanoseconds() / 1e9
 
 
 def request_of(period_s: float) -> bytes:

@@ -1,5 +1,6 @@
 """The backend's server, asked over a real connection by grpcio's own client."""
 
+import asyncio
 from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
 from typing import Any
@@ -10,10 +11,19 @@ import pytest
 from grpc_health.v1 import health_pb2, health_pb2_grpc
 from grpc_reflection.v1alpha import reflection_pb2
 
+from lbctl.balance.load_report import LoadReport, decoded, from_metadata
 from lbctl.demo.latency import Behaviour, Fixed
+from lbctl.demo.load_meter import LoadMeter
 from lbctl.demo.protos import echo_pb2, echo_pb2_grpc, math_pb2, math_pb2_grpc
-from lbctl.demo.server import REFLECTION, BackendServer
+from lbctl.demo.server import ECHO, REFLECTION, BackendServer
 from lbctl.demo.services import MOST_REPLIES
+from lbctl.model import Code, Endpoint
+from lbctl.rpc.access import Access
+from lbctl.rpc.caller import Caller
+from lbctl.rpc.options import ConnectionOptions
+from lbctl.rpc.orca import STREAM_PATH, stream_core_metrics
+from lbctl.wire.limits import Limits
+from tests.fakes import until
 
 
 class Served:
@@ -27,9 +37,9 @@ class Served:
 
 
 @asynccontextmanager
-async def serving(error_rate: float = 0.0) -> AsyncIterator[Served]:
+async def serving(error_rate: float = 0.0, meter: LoadMeter | None = None) -> AsyncIterator[Served]:
     server = BackendServer()
-    await server.start(Behaviour(Fixed(0.0), error_rate, "0"))
+    await server.start(Behaviour(Fixed(0.0), error_rate, "0"), meter)
     try:
         async with grpc.aio.insecure_channel(str(server.endpoint)) as channel:
             yield Served(str(server.endpoint), channel)
@@ -165,3 +175,56 @@ async def test_two_servers_never_share_a_port() -> None:
     finally:
         for server in servers:
             await server.stop(0)
+
+
+def a_meter() -> LoadMeter:
+    """Of a backend that can do 200 calls a second, on a clock that stands still."""
+    return LoadMeter(200.0, lambda: 10**12)
+
+
+@asynccontextmanager
+async def calling(error_rate: float, meter: LoadMeter) -> AsyncIterator[Caller]:
+    """Lbctl's own caller, since grpcio keeps load reports to itself."""
+    options = ConnectionOptions(limits=Limits(load_reports=True))
+    async with serving(error_rate, meter) as served:
+        host, _, port = served.address.rpartition(":")
+        async with Access(options=options).caller(Endpoint(host, int(port))) as caller:
+            yield caller
+
+
+@pytest.mark.parametrize("error_rate", [0.0, 1.0])
+async def test_with_a_meter_every_reply_reports_the_load(error_rate: float) -> None:
+    async with calling(error_rate, a_meter()) as caller:
+        for number in (1, 2):
+            reply = (await caller.unary(f"/{ECHO}/Say", b"", timeout_s=5.0)).reply
+            assert reply.code == (Code.UNAVAILABLE if error_rate else Code.OK)
+            report = from_metadata(reply.metadata)
+            assert report is not None
+            assert report.rps_fractional == number * 10  # in the least time that rates are made of, a tenth of a second
+            assert report.eps == number * 10 * error_rate
+            assert report.application_utilization == number * 10 / 200
+            assert set(report.named_metrics) == {"rif", "latency_ms"}
+
+
+async def test_with_a_meter_health_checks_report_the_load_too() -> None:
+    async with calling(0.0, a_meter()) as caller:
+        reply = (await caller.unary("/grpc.health.v1.Health/Check", b"", timeout_s=5.0)).reply
+        assert health_pb2.HealthCheckResponse.FromString(reply.message).status == health_pb2.HealthCheckResponse.SERVING
+        report = from_metadata(reply.metadata)
+        assert report is not None
+        assert report.named_metrics == {"rif": 0.0, "latency_ms": 0.0}
+
+
+async def test_with_a_meter_the_load_is_reported_out_of_band_as_often_as_asked_for() -> None:
+    heard: list[bytes] = []
+    async with calling(0.0, a_meter()) as caller:
+        following = asyncio.create_task(stream_core_metrics(caller, 0.001, heard.append))
+        await until(lambda: len(heard) >= 3)
+        following.cancel()
+    assert decoded(heard[0]) == LoadReport(named_metrics={"rif": 0.0, "latency_ms": 0.0})
+
+
+async def test_without_a_meter_nobody_offers_load_reports() -> None:
+    async with serving() as served:
+        stream = served.channel.unary_stream(STREAM_PATH)(b"")
+        assert await stream.code() == grpc.StatusCode.UNIMPLEMENTED
