@@ -130,7 +130,7 @@ def test_shares_survive_a_rebuild_every_few_picks(policy: Policy, every: int) ->
     if policy.expectation in (Expectation.SINGLE, Expectation.SEQUENCE):
         assert all(abs(counts[peer] - total * share) <= 4 for peer, share in zip(peers, law.shares, strict=True))
     elif policy.expectation is Expectation.HASH:  # the owners of keys are what they were
-        whole = Counter(drawn(policy.build(peers, setup), total))
+        whole = Counter(drawn(policy.build(peers, setup), total // every * every))
         assert counts == whole
     else:  # random starts lean neither way: a chi-square of them is no larger than that of independent draws
         assert p_value(_chi2(counts, peers, list(law.shares), total), len(peers) - 1) > 1e-6

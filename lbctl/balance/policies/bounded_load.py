@@ -1,0 +1,233 @@
+"""Bounded load: by key, on to the next backend where the owner is too busy.
+
+Nobody may have much more than its share in flight; who is full passes a key on.
+With m calls in flight, the new one included, n backends of equal weight and
+factor=1.25 each may have ceil(1.25 m / n); by weight, ceil(1.25 m w / sum). The
+call goes to the first backend on its key's way around the ring that has fewer:
+
+    in flight   new call: m   each may have    way a b c   goes to
+    a0 b0 c0    1             ceil(0.42) = 1   a           a
+    a1 b0 c0    2             ceil(0.83) = 1   a full, b   b
+    a1 b1 c0    3             ceil(1.25) = 2   a           a
+    a2 b1 c0    4             ceil(1.67) = 2   a full, b   b
+
+So no pick leaves a backend above its bound, and there always is one below. The
+nearer factor is to 1, the more keys leave their owner; factor=inf is the plain
+ring, that of consistent_hash with weighted=true: 100 points (replicas=N) per
+unit of weight, by crc32.
+
+probe=ring   the way is around the ring (Mirrokni, Thorup and Zadimoghaddam;
+             HAProxy's hash-balance-factor)
+probe=envoy  Envoy's hash_balance_factor, of 100 x factor per cent, over its
+             ring_hash: each may have max(1, ceil(floor((m x percent + 99) /
+             100) x part)) slots, and is full with more in flight than slots;
+             the way after the owner is a shuffle by the key's hash; where all
+             are full, the least full takes it
+
+Shares depend on what is in flight, so the ring's are only a guide. When a
+backend leaves, keys move as on its ring.
+
+A retry goes on along the key's way to a backend that was not tried.
+"""
+
+from __future__ import annotations
+
+import math
+from abc import abstractmethod
+from bisect import bisect_left
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from fractions import Fraction
+from itertools import chain
+from typing import Final
+
+from lbctl.balance.hashing.dialects import ring_of
+from lbctl.balance.hashing.functions import crc32, xxh64
+from lbctl.balance.hashing.picker import KeyPicker
+from lbctl.balance.hashing.ring import Ring
+from lbctl.balance.hashing.shuffle import shuffled
+from lbctl.balance.hashing.weights import strengths
+from lbctl.balance.peer import Peer
+from lbctl.balance.policies import ring_hash
+from lbctl.balance.policies.base import Call, Expectation, Law, Policy, Setup, Why, weights_of
+from lbctl.balance.policies.options import option
+from lbctl.model import Reply
+
+_RECOUNT: Final = 64  # picks after which calls in flight are counted anew, or as many as there are peers
+_ENVOY_LEAST: Final = 1024  # points of its ring
+
+
+@dataclass(frozen=True, slots=True)
+class Options:
+    """How full a backend may be, and who is next."""
+
+    factor: float = option(1.25, "times its share that a backend may have in flight; inf for no bound", least=1.0)
+    probe: str = option("ring", "who is next when a backend is full", choices=("ring", "envoy"))
+    replicas: int = option(0, "points on the ring per unit of weight; 0: 100", least=0, most=10_000)
+
+
+class Bounded(KeyPicker):
+    """Passes a key on while peers are full; what full is, and who is next, the kinds say.
+
+    Adding up what all have in flight would cost O(n) at every pick: the sum is kept by picks and ends, and made anew
+    now and then, since calls that were never sent do not end.
+    """
+
+    def __init__(self, peers: Sequence[Peer], setup: Setup, ring: Ring) -> None:
+        super().__init__(peers, setup)
+        self.ring = ring
+        self._points, self._owners = ring.points, ring.owners
+        self._known = frozenset(peers)
+        self._in_flight = 0
+        self._left = 0  # picks until the sum is made anew
+
+    def pick(self, call: Call) -> Peer:
+        in_flight = self._one_more()
+        owner = self._owners[bisect_left(self._points, self.hashed(call.key))]
+        peer = self.peers[owner]
+        if not call.tried and self.has_room(owner, peer.picks - peer.finished, in_flight):
+            return peer
+        return self._passed_on(call, in_flight)
+
+    def ended(self, peer: Peer, begun_ns: int, now_ns: int, reply: Reply) -> None:
+        if peer in self._known:
+            self._in_flight -= 1
+
+    def why(self, call: Call) -> tuple[Peer, Why]:
+        peer = self.pick(call)
+        rows = []
+        for node in self.candidates(call.key):
+            each = self.peers[node]
+            rows.append((each, (str(each.in_flight), f"{self.room(node, self._in_flight):g}")))
+            if each is peer:
+                break
+        others = len(rows) - 1
+        text = f"{others} before it full or tried" if others else "its key's owner, and not full"
+        return peer, Why(f"{text}; {self._in_flight} in flight with this call", ("in flight", "room for"), tuple(rows))
+
+    def owners(self, keys: Sequence[bytes]) -> list[int]:
+        points, owners, hashed = self._points, self._owners, self.hashed
+        return [owners[bisect_left(points, hashed(key))] for key in keys]
+
+    def arcs(self) -> Sequence[float]:
+        return self.ring.arcs
+
+    def law(self) -> Law:
+        """What the ring alone would do, as a guide."""
+        return Law(super().law().shares)
+
+    @abstractmethod
+    def hashed(self, key: bytes) -> int:
+        """Where the key is on the ring."""
+
+    @abstractmethod
+    def room(self, node: int, in_flight: int) -> float:
+        """How many calls the peer may have when there are so many."""
+
+    @abstractmethod
+    def has_room(self, node: int, load: int, in_flight: int) -> bool:
+        """Whether a peer with this load may be picked."""
+
+    def _one_more(self) -> int:
+        """The calls in flight, with the one that is picked now."""
+        if self._left:
+            self._left -= 1
+            self._in_flight += 1
+        else:
+            self._left = max(_RECOUNT, len(self.peers))
+            self._in_flight = 1 + sum([peer.picks - peer.finished for peer in self.peers])
+        return self._in_flight
+
+    def _passed_on(self, call: Call, in_flight: int) -> Peer:
+        """The first on the key's way that has room and was not tried; else the least full, best one not tried."""
+        best, least = self.peers[0], math.inf
+        for node in self.candidates(call.key):
+            peer = self.peers[node]
+            if peer in call.tried:
+                continue
+            load = peer.in_flight
+            if self.has_room(node, load, in_flight):
+                return peer
+            fullness = load / self.room(node, in_flight)
+            if fullness < least:
+                best, least = peer, fullness
+        return best if least < math.inf else self.peers[next(iter(self.candidates(call.key)))]
+
+
+class AlongTheRing(Bounded):
+    """At most ceil(factor x m x w / sum) calls each, and on along the ring. In whole numbers: a float would be off."""
+
+    def __init__(self, peers: Sequence[Peer], setup: Setup) -> None:
+        options: Options = setup.options
+        addresses = tuple(peer.instance.address for peer in peers)
+        super().__init__(peers, setup, ring_of("crc32", addresses, strengths(peers), options.replicas, weighted=True))
+        weights = weights_of(peers)
+        self._whole = sum(weights)
+        self._parts: list[float] | list[int] = [math.inf] * len(peers)
+        if options.factor < math.inf:
+            factor = Fraction(repr(options.factor))  # as it was typed
+            self._parts = [factor.numerator * weight for weight in weights]
+            self._whole *= factor.denominator
+
+    def hashed(self, key: bytes) -> int:
+        return crc32(key)
+
+    def room(self, node: int, in_flight: int) -> float:
+        part = self._parts[node]
+        return part if part == math.inf else -(-part * in_flight // self._whole)
+
+    def has_room(self, node: int, load: int, in_flight: int) -> bool:
+        return load * self._whole < self._parts[node] * in_flight  # load < ceil(x) where load < x
+
+    def candidates(self, key: bytes) -> Iterator[int]:
+        return self.ring.walk(crc32(key))
+
+
+class AsEnvoy(Bounded):
+    """Slots by weight, and on in an order that is shuffled by the key."""
+
+    def __init__(self, peers: Sequence[Peer], setup: Setup) -> None:
+        weights = strengths(peers)
+        addresses = tuple(peer.instance.address for peer in peers)
+        super().__init__(peers, setup, ring_hash.ring_of(addresses, weights, _ENVOY_LEAST, ring_hash.LIMIT))
+        factor = setup.options.factor
+        self._percent = math.inf if factor == math.inf else round(100 * factor)
+        self._parts = [weight / sum(weights) for weight in weights]
+
+    def hashed(self, key: bytes) -> int:
+        return xxh64(key)
+
+    def room(self, node: int, in_flight: int) -> float:
+        return slots(in_flight, self._percent, self._parts[node])
+
+    def has_room(self, node: int, load: int, in_flight: int) -> bool:
+        return load <= slots(in_flight, self._percent, self._parts[node])
+
+    def candidates(self, key: bytes) -> Iterator[int]:
+        hash_ = xxh64(key)
+        owner = self._owners[bisect_left(self._points, hash_)]
+        return chain([owner], (node for node in shuffled(hash_, len(self.peers)) if node != owner))
+
+
+def slots(in_flight: int, percent: float, part: float) -> float:
+    """Envoy's slots of a host with this part of all weights, when so many calls are in flight with the new one."""
+    if percent == math.inf:
+        return math.inf
+    return max(1, math.ceil((in_flight * percent + 99) // 100 * part))
+
+
+def build(peers: Sequence[Peer], setup: Setup) -> Bounded:
+    """The picker of the kind that was asked for."""
+    return AsEnvoy(peers, setup) if setup.options.probe == "envoy" else AlongTheRing(peers, setup)
+
+
+POLICY = Policy(
+    "bounded_load",
+    "by the call's key on a ring, on to the next backend where one is too busy",
+    Expectation.HASH,
+    build,
+    options=Options(),
+    aliases=("chwbl",),
+    cost="O(log nV) and the walk",
+    keyed=True,
+)

@@ -1,0 +1,123 @@
+"""Consistent hash: by key, to a backend that keeps it when others come or go.
+
+Every backend has many points on a ring, and a key goes to the backend of the
+first point that is not below its hash. With three points on a ring of 0..99:
+
+    points   10 a   40 b   70 a          a has two virtual nodes, b has one
+
+    key hashed to     7    25   40   55   90
+    goes to           a    b    b    a    a     beyond 70 the ring begins anew
+    once b has left   a    a    a    a    a     keys of a stay where they are
+    once c:55 joined  a    b    b    c    a     only keys from 41 to 55 moved
+
+dialect=NAME builds the ring as others do, so that keys go where they send
+them; replicas=N is the number of points per backend:
+
+    crc32       100 points, crc32 of number and address; keys by crc32
+    groupcache  the same with 50 points, as in golang/groupcache
+    ketama      MD5 of address-number, four points each, about 160 by weight
+    gozero      100 points, MurmurHash3 of address and number
+    dubbo       160 points, four from each MD5 of address and number
+    nginx       160 x weight points, crc32 of host, port and the point before
+
+Weights count in ketama and nginx, as they do there; weighted=true has them
+count in the others too: N points per unit of weight (gozero: per cent).
+
+A backend that leaves, joins or changes its weight moves only keys of its own,
+except with ketama, where the number of backends and the sum of weights change
+everybody's points. Shares are uneven: with V points each about 1/sqrt(V), so
+10 % with 100 points. Where points are equal the last backend has it in crc32,
+groupcache and dubbo, the first in the others. A ring has at most 524288
+points: beyond, everybody gets a part, and its owners are not the original's.
+
+A retry goes on to the next backend on the ring that it has not tried: what
+nginx does, and Dubbo in effect. groupcache, ketama and go-zero know no retry.
+"""
+
+from __future__ import annotations
+
+from bisect import bisect_left
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+
+from lbctl.balance.hashing.dialects import DIALECTS, ring_of
+from lbctl.balance.hashing.picker import KeyPicker
+from lbctl.balance.hashing.ring import Ring
+from lbctl.balance.hashing.weights import strengths
+from lbctl.balance.peer import Peer
+from lbctl.balance.policies.base import Call, Expectation, Policy, Setup, Why
+from lbctl.balance.policies.options import option
+
+
+@dataclass(frozen=True, slots=True)
+class Options:
+    """Whose ring it is."""
+
+    dialect: str = option("crc32", "whose ring", choices=tuple(DIALECTS))
+    replicas: int = option(
+        0, "points per backend, or per unit of weight; 0: as many as the dialect has", least=0, most=10_000
+    )
+    weighted: bool = option(False, "weights count, also where the dialect ignores them")
+
+
+class ConsistentHash(KeyPicker):
+    """Looks keys up on a ring of points."""
+
+    def __init__(self, peers: Sequence[Peer], setup: Setup) -> None:
+        super().__init__(peers, setup)
+        options = setup.options
+        self.ring = ring_of(
+            options.dialect,
+            tuple(peer.instance.address for peer in peers),
+            strengths(peers),
+            options.replicas,
+            weighted=options.weighted,
+        )
+        self._hash = DIALECTS[options.dialect].key
+        self._points, self._owners = self.ring.points, self.ring.owners
+
+    def pick(self, call: Call) -> Peer:
+        if call.tried:
+            return self._again(call)
+        return self.peers[self._owners[bisect_left(self._points, self._hash(call.key))]]
+
+    def why(self, call: Call) -> tuple[Peer, Why]:
+        peer = self._again(call) if call.tried else self.pick(call)
+        return peer, on_ring(self.ring, self._hash(call.key), self.peers, peer)
+
+    def owners(self, keys: Sequence[bytes]) -> list[int]:
+        points, owners, hashed = self._points, self._owners, self._hash
+        return [owners[bisect_left(points, hashed(key))] for key in keys]
+
+    def candidates(self, key: bytes) -> Iterator[int]:
+        return self.ring.walk(self._hash(key))
+
+    def arcs(self) -> Sequence[float]:
+        return self.ring.arcs
+
+
+def on_ring(ring: Ring, hash_: int, peers: Sequence[Peer], picked: Peer) -> Why:
+    """Why the key with this hash goes there: the points behind it, up to the one that took it."""
+    start, count = ring.at(hash_), len(ring.points)
+    rows = []
+    for offset in range(count):
+        at = (start + offset) % count
+        rows.append((peers[ring.owners[at]], (str(ring.points[at]), f"{ring.arcs[ring.owners[at]]:.2%}")))
+        if peers[ring.owners[at]] is picked:
+            break
+    where = f"point {(start + len(rows) - 1) % count + 1} of {count}"
+    skipped = " that was not tried" if len(rows) > 1 else ""
+    return Why(
+        f"its key is hashed to {hash_}: {where} is the first from there{skipped}", ("point", "ring"), tuple(rows)
+    )
+
+
+POLICY = Policy(
+    "consistent_hash",
+    "by the call's key, on a ring of virtual nodes",
+    Expectation.HASH,
+    ConsistentHash,
+    options=Options(),
+    cost="O(log nV)",
+    keyed=True,
+)

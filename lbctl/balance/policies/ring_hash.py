@@ -1,0 +1,140 @@
+"""Ring hash: by key, on the ring of gRPC (gRFC A42) and Envoy.
+
+The ring has a size, and its points are shared out by weight; a key goes to the
+backend of the first point that is not below its hash.
+
+Parts v of all weights, scale = min(ceil(v_min x min-ring-size) / v_min,
+max-ring-size). In the order of addresses every backend gets points until there
+are at least as many as the running sum of scale x v. A point is XXH64 of
+address_number, a key is hashed by XXH64 too.
+
+    backends          min    max     scale              points
+    a:1 b:1           3      4096    ceil(1.5)/0.5      2 2          of 4
+    a:1 b:2 c:3       6      6       ceil(1)/(1/6)      1 2 3        of 6
+    10 of weight 1    1024   4096    ceil(102.4)/0.1    103 each     of 1030
+    9 of weight 1     1024   4096    ceil(113.8)/(1/9)  114 each     of 1026
+
+A join or leave changes the scale, so everybody's points, and more keys move
+than have to: from 10 backends to 9 17 % instead of 10 %.
+
+dialect=grpc is grpc-go and gRPC core. dialect=java is grpc-java, which sorts
+points as signed numbers and does not begin anew beyond the last: keys above
+it go to another backend than with grpc, about 1 in the size of the ring.
+dialect=envoy has grpc's owners; its own max-ring-size is 8388608.
+
+A retry is picked the same backend again with grpc and java, unless it is no
+longer ready; with envoy the next one on the ring that was not tried. Backends
+that are not ready are not on lbctl's ring; gRPC has them on it and goes on to
+the next, which is nearly the same for keys and lets the others stay put.
+"""
+
+from __future__ import annotations
+
+import math
+from bisect import bisect_left
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from functools import lru_cache
+
+from lbctl.balance.hashing.functions import xxh64
+from lbctl.balance.hashing.picker import KeyPicker
+from lbctl.balance.hashing.ring import Ring
+from lbctl.balance.hashing.weights import strengths
+from lbctl.balance.peer import Peer
+from lbctl.balance.policies.base import Call, Expectation, Policy, Setup, Why
+from lbctl.balance.policies.consistent_hash import on_ring
+from lbctl.balance.policies.options import option
+
+LIMIT = 8_388_608  # of gRPC and Envoy
+_SIGN = 1 << 63
+
+
+@dataclass(frozen=True, slots=True)
+class Options:
+    """The size of the ring, and whose it is."""
+
+    dialect: str = option("grpc", "whose ring", choices=("grpc", "java", "envoy"))
+    min_ring_size: int = option(1024, "points at least", least=1, most=LIMIT)
+    max_ring_size: int = option(4096, "points at most; gRPC's own cap is 4096", least=1, most=LIMIT)
+
+    def __post_init__(self) -> None:
+        if self.min_ring_size > self.max_ring_size:
+            raise ValueError(f"min-ring-size={self.min_ring_size} is above max-ring-size={self.max_ring_size}")
+
+
+def scale_of(weights: Sequence[float], least: int, most: int) -> float:
+    """How many points there are for all weights together; the ring has as many, rounded up."""
+    part = min(weights) / sum(weights)
+    return min(math.ceil(part * least) / part, float(most))
+
+
+def counts_of(weights: Sequence[float], least: int, most: int) -> list[int]:
+    """The points of each node, in the order in which they take them."""
+    total, scale = sum(weights), scale_of(weights, least, most)
+    counts, target, points = [], 0.0, 0
+    for weight in weights:
+        target += scale * (weight / total)
+        counts.append(max(0, math.ceil(target) - points))
+        points += counts[-1]
+    return counts
+
+
+# A ring follows from its arguments; backends that come and go make the same few again and again.
+@lru_cache(maxsize=8)
+def ring_of(addresses: Sequence[str], weights: Sequence[float], least: int, most: int, *, signed: bool = False) -> Ring:
+    """The ring over these nodes; ``signed`` sorts points as grpc-java does, with the sign bit turned over."""
+    order = sorted(range(len(addresses)), key=lambda node: addresses[node])
+    nodes: list[list[int]] = [[] for _ in addresses]
+    counts = counts_of([weights[node] for node in order], least, most)
+    for node, count in zip(order, counts, strict=True):
+        nodes[node] = [xxh64(f"{addresses[node]}_{number}".encode()) ^ (_SIGN * signed) for number in range(count)]
+    return Ring(nodes, 64, wraps=not signed)
+
+
+class RingHash(KeyPicker):
+    """Looks keys up on gRPC's ring."""
+
+    def __init__(self, peers: Sequence[Peer], setup: Setup) -> None:
+        super().__init__(peers, setup)
+        options: Options = setup.options
+        self._goes_on = options.dialect == "envoy"
+        self._turned = _SIGN if options.dialect == "java" else 0
+        self.ring = ring_of(
+            tuple(peer.instance.address for peer in peers),
+            strengths(peers),
+            options.min_ring_size,
+            options.max_ring_size,
+            signed=options.dialect == "java",
+        )
+        self._points, self._owners = self.ring.points, self.ring.owners
+
+    def pick(self, call: Call) -> Peer:
+        if call.tried:
+            return self._again(call)
+        return self.peers[self._owners[bisect_left(self._points, xxh64(call.key) ^ self._turned)]]
+
+    def why(self, call: Call) -> tuple[Peer, Why]:
+        peer = self.pick(call)
+        return peer, on_ring(self.ring, xxh64(call.key) ^ self._turned, self.peers, peer)
+
+    def owners(self, keys: Sequence[bytes]) -> list[int]:
+        points, owners, turned = self._points, self._owners, self._turned
+        return [owners[bisect_left(points, xxh64(key) ^ turned)] for key in keys]
+
+    def candidates(self, key: bytes) -> Iterator[int]:
+        walk = self.ring.walk(xxh64(key) ^ self._turned)
+        return walk if self._goes_on else iter([next(walk)])
+
+    def arcs(self) -> Sequence[float]:
+        return self.ring.arcs
+
+
+POLICY = Policy(
+    "ring_hash",
+    "by the call's key, on gRPC's ring of a fixed size",
+    Expectation.HASH,
+    RingHash,
+    options=Options(),
+    cost="O(log ring)",
+    keyed=True,
+)
