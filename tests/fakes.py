@@ -217,6 +217,8 @@ class ServerEnd:
         self.waiting: list[int] = []
         self.heads = 0  # requests whose headers were written
         self.timeouts: list[bytes | None] = []  # the grpc-timeout of each
+        self.previous: list[bytes | None] = []  # the grpc-previous-rpc-attempts of each
+        self.cancelled: list[int] = []  # streams that the client reset
         self.pings: list[bytes] = []  # of the client, none of them answered
         self.farewell: int | None = None  # the client's GOAWAY code
         self._unread = b""
@@ -271,16 +273,21 @@ class ServerEnd:
         for frame in frames:
             head = self.ledger.received(frame)
             if head is not None:
-                self.heads += 1
-                self.timeouts.append(dict(head).get(b"grpc-timeout"))
+                self._note(dict(head))
             if frame.kind == h2.DATA and frame.flags & h2.END_STREAM:
                 self.waiting.append(frame.stream)
-            elif frame.kind == h2.RST_STREAM and frame.stream in self.waiting:
-                self.waiting.remove(frame.stream)
+            elif frame.kind == h2.RST_STREAM:
+                self.cancelled.append(frame.stream)
+                self.waiting = [stream for stream in self.waiting if stream != frame.stream]
             elif frame.kind == h2.PING and not frame.flags & h2.ACK:
                 self.pings.append(frame.payload)
             elif frame.kind == h2.GOAWAY:
                 self.farewell = frame.number
+
+    def _note(self, head: dict[bytes, bytes]) -> None:
+        self.heads += 1
+        self.timeouts.append(head.get(b"grpc-timeout"))
+        self.previous.append(head.get(b"grpc-previous-rpc-attempts"))
 
 
 class MemoryHost:

@@ -34,7 +34,7 @@ class Courier(Protocol):
 
     def send_again(self, call: Batch, now_ns: int) -> None: ...
 
-    def unpark(self, call: Batch) -> None: ...
+    def unpark(self, call: Batch) -> bool: ...
 
     def end(self, lane: Lane, call: Batch, reply: Reply, now_ns: int) -> None: ...
 
@@ -169,8 +169,13 @@ class Attempts:
             self.engine.given_back += 1
             self._accounts.waited(call, now_ns)
 
-    def _abandon(self, peer: Peer, call: Batch, now_ns: int) -> bool:
+    def _abandon(self, peer: Peer | None, call: Batch, now_ns: int) -> bool:
         """End an attempt that nobody needs any more; False where it has ended by itself already."""
+        if peer is None:
+            parked = self.engine.unpark(call)
+            if parked:
+                self._accounts.waited(call, now_ns)
+            return parked
         for transport in self._lanes[peer].transports:
             on_the_wire = transport.abandon(call)
             if on_the_wire is not None:
@@ -192,6 +197,7 @@ class Attempts:
 
     def _pay(self, now_ns: int) -> bool:
         """Take one further attempt out of the budget; False, and counted, where it has none left."""
+        self._deposit(now_ns)
         if self.budget is None or self.budget.withdraw(now_ns):
             return True
         self.counts.throttled += 1

@@ -333,9 +333,11 @@ class Engine:
             self._racing.follow(batch, None)
         self._park(batch.alone(), batch.begun_ns)
 
-    def unpark(self, call: Batch) -> None:
-        """Forget an attempt that waits for any backend to be ready."""
-        self._parked.remove(call)
+    def unpark(self, call: Batch) -> bool:
+        """Forget an attempt that waits for any backend to be ready; whether it does."""
+        before = len(self._parked)
+        self._parked = deque(parked for parked in self._parked if parked is not call)
+        return len(self._parked) < before
 
     def flush(self) -> None:
         """Write what was sent again."""

@@ -167,11 +167,8 @@ class Hedging(Attempts):
     def _cancel(self, attempt: Attempt, now_ns: int) -> None:
         """Nobody needs this attempt any more."""
         attempt.lost = True
-        if attempt.peer is None:
-            self.engine.unpark(attempt.call)
-        elif not self._abandon(attempt.peer, attempt.call, now_ns):
-            return  # it has ended, and will be seen to be late
-        self.counts.cancelled += 1
+        if self._abandon(attempt.peer, attempt.call, now_ns):  # or it has ended, and will be seen to be late
+            self.counts.cancelled += 1
 
     def _fire(self, what: Race, due_ns: int, now_ns: int) -> None:
         """Send the next attempt, unless the race is over or it was planned anew."""

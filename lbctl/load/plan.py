@@ -7,6 +7,8 @@ from dataclasses import dataclass, field
 from typing import Final
 
 from lbctl.balance.policies.base import Policy
+from lbctl.balance.service_config import HedgingPolicy, RetryPolicy, Throttling
+from lbctl.load.throttle import Allowance
 from lbctl.model import Instance, Reply
 from lbctl.rpc.options import ConnectionOptions, Secure
 from lbctl.wire.request import Request
@@ -43,12 +45,22 @@ class Plan:
 
 
 @dataclass(frozen=True, slots=True)
+class Repeating:
+    """How calls are made again: by retrying or by hedging, not both; ``throttling`` and ``budget`` bound either."""
+
+    retry: RetryPolicy | None = None
+    hedging: HedgingPolicy | None = None
+    throttling: Throttling | None = None
+    budget: Allowance | None = None
+
+
+@dataclass(frozen=True, slots=True)
 class Task:
     """What a run is about: the names shown, the policy, the seed of every random choice, and the load.
 
     ``request_for`` and ``secure_for`` say what each backend is sent, and whether by TLS. Without ``retry`` a call that
-    a backend says it did not process ends with what it said. With ``judge`` every reply is kept and shown to it, and
-    what it returns is counted.
+    a backend says it did not process ends with what it said; ``repeating`` is about those that failed. With ``judge``
+    every reply is kept and shown to it, and what it returns is counted.
     """
 
     service: str
@@ -61,6 +73,7 @@ class Task:
     connection: ConnectionOptions = field(default_factory=ConnectionOptions)
     engine: str = "wire"  # a name in ``lbctl.load.engines.ENGINES``
     retry: bool = True
+    repeating: Repeating = field(default_factory=Repeating)
     judge: Judge | None = None
     grace_s: float = 5.0
     starve_s: float = 30.0  # how long a run without a duration waits for any backend to be ready

@@ -27,6 +27,7 @@ from lbctl.load.plan import Task
 from lbctl.load.pulse import Pulse
 from lbctl.load.reporter import Reporter
 from lbctl.load.stopwatch import Stopwatch
+from lbctl.load.repeating import attempts_of
 from lbctl.model import Event, Instance
 from lbctl.rpc.dial import TCP, Network
 from lbctl.rpc.link import Flusher
@@ -53,7 +54,15 @@ class Run:
         accounts = Accounts(tally, clock)
         plan = task.plan
         self._engine = Engine(
-            balancer, accounts, flusher, clock, timeout_ns=plan.timeout_ns, retry=task.retry, judge=task.judge
+            balancer,
+            accounts,
+            flusher,
+            clock,
+            timeout_ns=plan.timeout_ns,
+            retry=task.retry,
+            judge=task.judge,
+            attempts=self._attempts,
+        self._attempts = attempts_of(task.repeating, Random(task.seed), clock)
         )
         self._loop = loop_for(plan, self._engine, clock, alarms, task.connection.connections)
         dialling = _dialling(task, flusher, clock, network)
@@ -128,6 +137,8 @@ class Run:
     def _begin(self) -> None:
         """Issue the first calls, unless somebody stopped the run before."""
         if self._why != _COMPLETED:
+                if self._attempts is not None:
+                    self._attempts.close()
             return self._idle()
         if self._task.plan.duration_s is not None:
             self._after("duration", self._task.plan.duration_s, self._look_at_the_time)

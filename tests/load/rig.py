@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from random import Random
+from typing import Any
 
 from lbctl.balance.balancer import Balancer
 from lbctl.balance.policies import POLICIES
@@ -13,7 +14,8 @@ from lbctl.load.batch import Batch
 from lbctl.load.engine import Engine
 from lbctl.load.engines import ENGINES, Dialling
 from lbctl.load.loops import ClosedLoop, OpenLoop, loop_for
-from lbctl.load.plan import Plan
+from lbctl.load.plan import Plan, Repeating
+from lbctl.load.repeating import attempts_of
 from lbctl.model import Endpoint, Event, Instance
 from lbctl.rpc.link import Flusher
 from lbctl.rpc.subchannel import Subchannel
@@ -24,6 +26,7 @@ from tests.fakes import FakeAlarm, FakeClock, MemoryHost, MemoryNetwork, ServerE
 from tests.wire import frames as h2
 
 TINY = 10  # octets of a header list that no request fits in
+NOTHING_AGAIN = Repeating()
 
 
 def instance(number: int, weight: int | None = 1, *, host: int | None = None, status: str | None = None) -> Instance:
@@ -55,10 +58,46 @@ def request(timeout_s: float = 5.0) -> Request:
     return Request("/pkg.Svc/Method", b"x", "echo", round(timeout_s * 1e9))
 
 
+class FakeRing:
+    """The one alarm of further attempts, which rings when it is told to."""
+
+    def __init__(self) -> None:
+        self.due_ns: int | None = None
+        self.ended = False
+        self._ring: Callable[[], None] = lambda: None
+
+    def made(self, _now: Callable[[], int], ring: Callable[[], None]) -> Any:  # noqa: ANN401  # an Alarm in shape
+        self._ring = ring
+        return self
+
+    def set(self, at_ns: int) -> None:
+        self.due_ns = at_ns if self.due_ns is None else min(self.due_ns, at_ns)
+
+    def cancel(self) -> None:
+        self.due_ns = None
+
+    def end(self) -> None:
+        self.due_ns, self.ended = None, True
+
+    def ring(self, now_ns: int) -> None:
+        """Ring until nothing is due any more."""
+        while self.due_ns is not None and self.due_ns <= now_ns:
+            self.due_ns = None
+            self._ring()
+
+
 class Rig:
     """``hosts(n)`` answers nothing by itself: tests say ``rig.end(n).answer()``."""
 
-    def __init__(self, load: Plan, policy: str = "round_robin", *, seed: int = 1, retry: bool = True) -> None:
+    def __init__(
+        self,
+        load: Plan,
+        policy: str = "round_robin",
+        *,
+        seed: int = 1,
+        retry: bool = True,
+        repeating: Repeating = NOTHING_AGAIN,
+    ) -> None:
         self.plan = load
         self.clock = FakeClock()
         self.network = MemoryNetwork()
@@ -66,8 +105,16 @@ class Rig:
         self.tally = Tally()
         self.balancer = Balancer(POLICIES[policy], Random(seed))
         self.accounts = Accounts(self.tally, self.clock)
+        self.ring = FakeRing()
+        self.attempts = attempts_of(repeating, Random(seed), self.clock, self.ring.made)
         self.engine = Engine(
-            self.balancer, self.accounts, self.flusher, self.clock, timeout_ns=load.timeout_ns, retry=retry
+            self.balancer,
+            self.accounts,
+            self.flusher,
+            self.clock,
+            timeout_ns=load.timeout_ns,
+            retry=retry,
+            attempts=self.attempts,
         )
         self.alarm = FakeAlarm(self.clock)
         self.loop = loop_for(load, self.engine, self.clock, self.alarm.made)
@@ -126,8 +173,9 @@ class Rig:
         self.check()
 
     def _ring(self) -> None:
-        """The alarm of an open loop rings as long as something is due."""
+        """The alarms of further attempts and of an open loop ring as long as something is due."""
         for _ in range(10_000):
+            self.ring.ring(self.clock.now_ns())
             before = self.engine.issued
             if not self.alarm.ring():
                 return
@@ -204,8 +252,12 @@ class Rig:
         assert not self.flusher.dirty
         assert not self.flusher.started
         held = {subchannel: self.held(subchannel) for subchannel in self.subchannels}
-        parked = len(engine._parked)
-        assert engine.issued - engine.completed == sum(map(len, held.values())) + parked
+        under_way = [*(call for calls in held.values() for call in calls), *engine._parked]
+        races = {call.attempt.race for call in under_way if call.attempt is not None} - {None}
+        alone = sum(call.attempt is None or call.attempt.race is None for call in under_way)
+        waiting = len(self.attempts.held) if self.attempts is not None else 0
+        assert engine.issued - engine.completed == alone + len(races) + waiting
+        assert not any(race.over for race in races if race is not None)
         for lane in self.backends.lanes.values():
             mine = [s for s in self.subchannels if s.endpoint == lane.instance.endpoint]
             others = [
