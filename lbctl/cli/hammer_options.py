@@ -103,6 +103,9 @@ class LoadFlags(Flags):
             parse=parse_policy_opts,
         ),
     ] = None
+    explain: Annotated[bool, switch("--explain", text="tell why the first call went where it went", panel=_LOAD)] = (
+        False
+    )
     seed: Annotated[
         int | None,
         option(

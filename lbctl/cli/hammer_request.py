@@ -6,6 +6,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from random import SystemRandom
 from typing import Final
 
+from lbctl.balance.policies import GRPC_POLICIES
 from lbctl.cli.connection_options import DEFAULT_ENGINE, ConnectionFlags
 from lbctl.cli.hammer_options import LoadFlags
 from lbctl.cli.metadata import first_variable, headers
@@ -54,10 +55,13 @@ def build(
 ) -> Hammer:
     """The whole request, every default in its place. Raises UsageError for options that contradict each other."""
     plan = _plan(load, request)
+    policy = chosen(load.policy, load.policy_opt, settings)
+    if load.explain and policy.name in GRPC_POLICIES:
+        raise UsageError("--explain: gRPC's own balancers do not tell why", "name one of lbctl's: lbctl policies")
     return Hammer(
         service=service,
         method=method,
-        policy=chosen(load.policy, load.policy_opt, settings),
+        policy=policy,
         plan=plan,
         seed=SystemRandom().randrange(_SEEDS) if load.seed is None else load.seed,
         payload=_payload(request, _streaming(stream, plan.timeout_s), environ),
@@ -69,6 +73,7 @@ def build(
         prefix=settings.prefix,
         layout=settings.format,
         grace_s=DEFAULT_GRACE_S if load.grace is None else load.grace,
+        explain=load.explain,
     )
 
 

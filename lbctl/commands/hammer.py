@@ -52,6 +52,7 @@ class Hammer:
     prefix: str | None = None
     layout: str | None = None
     grace_s: float = 5.0
+    explain: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -147,6 +148,7 @@ def _task(request: Hammer, service: Service, reaching: Reaching, calling: Callin
         engine=request.engine,
         retry=request.retry,
         judge=calling.judge,
+        explain=request.explain,
         grace_s=request.grace_s,
     )
 

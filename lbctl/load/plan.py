@@ -75,5 +75,6 @@ class Task:
     retry: bool = True
     repeating: Repeating = field(default_factory=Repeating)
     judge: Judge | None = None
+    explain: bool = False  # tell why the first pick was made
     grace_s: float = 5.0
     starve_s: float = 30.0  # how long a run without a duration waits for any backend to be ready

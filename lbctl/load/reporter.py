@@ -8,6 +8,7 @@ from datetime import datetime
 from typing import Final
 
 from lbctl.balance.balancer import Balancer
+from lbctl.balance.envelope import Band
 from lbctl.clock import Clock
 from lbctl.load.accounts import Accounts
 from lbctl.load.backends import Backends
@@ -17,12 +18,13 @@ from lbctl.load.lane import Lane
 from lbctl.load.loops import Loop
 from lbctl.load.plan import Task
 from lbctl.load.pulse import Pulse
+from lbctl.load.replay import Bands, replayed
 from lbctl.load.warnings import on_connections, on_drops, on_refusals, on_starts, on_waits
 from lbctl.load.wires import sum_of, untold, wire_of
 from lbctl.model import Event
 from lbctl.stats.fairness import judge
 from lbctl.stats.histogram import Histogram
-from lbctl.stats.report import BackendRow, Balance, Load, Report, Streams, Wait, Wire
+from lbctl.stats.report import BackendRow, Balance, Explanation, Load, Report, Streams, Wait, Wire
 from lbctl.stats.streams import StreamTally
 from lbctl.stats.tally import Tally
 
@@ -46,6 +48,9 @@ class Reporter:
     events: Sequence[Event]
     _balance: Balance | None = field(default=None, init=False)
     _balance_ns: int = field(default=0, init=False)
+    explanation: Explanation | None = field(default=None, init=False)  # written by the run
+    _final: tuple[Balance, Bands] | None = field(default=None, init=False)
+    _bands: Bands = field(default_factory=dict, init=False)
     _wire: Wire = field(default=_UNTOLD, init=False)
     _wires: Mapping[Lane, Wire] = field(default_factory=dict, init=False)
     _first_byte: Histogram = field(default_factory=Histogram, init=False)
@@ -100,6 +105,7 @@ class Reporter:
             waits=waits,
             retried=dict(engine.retries),
             grace_s=self._grace_left_s() if stopping else None,
+            explanation=self.explanation,
         )
 
     def _grace_left_s(self) -> float:
@@ -139,15 +145,24 @@ class Reporter:
     def _judged(self, *, fresh: bool) -> Balance:
         now = self.clock.now_ns()
         if fresh or self._balance is None or now - self._balance_ns > _BALANCE_AGE_NS:
-            self._balance = judge(self.balancer.evidence())
+            self._balance = judge(self.balancer.evidence(), over=fresh)
             self._balance_ns = now
+            if fresh:
+                self._balance, self._bands = self._replayed(self._balance)
         return self._balance
+
+    def _replayed(self, balance: Balance) -> tuple[Balance, Bands]:
+        """The verdict where the run has to be played again for one, which is done once."""
+        if self._final is None:
+            lanes, task = list(self.backends.lanes.values()), self.task
+            self._final = replayed(balance, self.balancer, lanes, self.accounts.tally, task.plan, self.loop, task.seed)
+        return self._final
 
     def _rows(self) -> Sequence[BackendRow]:
         """One row per backend."""
         expectations = self.balancer.expectations()
         return [
-            _row(lane, expectations.get(lane.peer, 0.0), self._wires.get(lane, _UNTOLD))
+            _row(lane, expectations.get(lane.peer, 0.0), self._wires.get(lane, _UNTOLD), self._bands.get(lane.peer))
             for lane in self.backends.lanes.values()
         ]
 
@@ -157,7 +172,7 @@ class Reporter:
         return untold(self.task.engine, self.task.policy.name)
 
 
-def _row(lane: Lane, expected: float, wire: Wire) -> BackendRow:
+def _row(lane: Lane, expected: float, wire: Wire, band: Band | None) -> BackendRow:
     peer, row = lane.peer, lane.row
     return BackendRow(
         key=row.key,
@@ -177,6 +192,7 @@ def _row(lane: Lane, expected: float, wire: Wire) -> BackendRow:
         left_s=lane.left_s,
         dropped=lane.dropped,
         wire=wire,
+        band=None if band is None else (band.low, band.high),
     )
 
 

@@ -13,6 +13,7 @@ from typing import Final
 from lbctl.balance.balancer import Balancer
 from lbctl.balance.peer import Peer
 from lbctl.balance.policies import GRPC_POLICIES
+from lbctl.balance.policies.base import Call, Why
 from lbctl.clock import Clock
 from lbctl.load.accounts import Accounts
 from lbctl.load.alarm import Alarms, best_alarm
@@ -20,6 +21,7 @@ from lbctl.load.backends import Backends
 from lbctl.load.delegation import Delegation
 from lbctl.load.engine import Engine
 from lbctl.load.engines import ENGINES, Dialling
+from lbctl.load.explanation import explanation
 from lbctl.load.hand import Hand, rotation
 from lbctl.load.load_reports import LoadReports, beside, wants_trailers
 from lbctl.load.loops import loop_for
@@ -79,6 +81,8 @@ class Run:
             task, clock, self._engine, self._loop, accounts, balancer, self.backends, self._pulse, self._events
         )
         balancer.on_change = self._engine.repicked
+        if task.explain:
+            balancer.explain(self._explained)
         balancer.on_note = self._noted
         reports = LoadReports(balancer, beside(task), clock, Random(task.seed), self.note)
         balancer.on_probe = reports.probe
@@ -105,6 +109,9 @@ class Run:
     def note(self, kind: str, backend: str | None, text: str, level: str = "info") -> None:
         """Add an event to the report."""
         self._events.add(Event(self._stopwatch.elapsed_s(), kind, backend, text, level))
+
+    def _explained(self, peer: Peer, call: Call, why: Why) -> None:
+        self._reporter.explanation = explanation(self._reporter.balancer.policy, peer, call, why)
 
     def _noted(self, kind: str, peer: Peer, text: str, level: str) -> None:
         self.note(kind, peer.instance.address, text, level)

@@ -121,6 +121,10 @@ class Histogram:
         """One nearest-rank quantile, microseconds; raises ValueError for an empty histogram."""
         return self.quantiles((q,))[0]
 
+    def steps(self) -> list[tuple[float, int]]:
+        """Return the middle of every bucket that holds anything, microseconds, and how much it holds."""
+        return [(middle(bucket), count) for bucket, count in enumerate(self.counts) if count]
+
     def rebinned(self, edges_us: Sequence[int]) -> list[int]:
         """Return the counts at or below each ascending edge (above the one before) and, last, above the final one.
 

@@ -79,6 +79,7 @@ class BackendRow:
     left_s: float | None
     dropped: int = 0
     wire: Wire = field(default_factory=Wire)  # a second old at most
+    band: tuple[float, float] | None = None  # where the same run, simulated, puts its share; once it is over
 
 
 @dataclass(frozen=True, slots=True)
@@ -137,6 +138,28 @@ class Balance:
     max_over_expected: float | None
     worst: str | None  # address of the backend with the largest difference
     note: str = ""  # one sentence that explains the verdict
+    effect: float | None = None  # Cohen's w, where chance was judged: 0.1 is small, under 0.01 is nothing
+
+
+@dataclass(frozen=True, slots=True)
+class Candidate:
+    """A backend that could have been picked, and its figures in the order of ``Explanation.columns``."""
+
+    key: str
+    address: str
+    figures: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Explanation:
+    """Why one call went where it went: a sentence, and the candidates in the order the policy compared them."""
+
+    policy: str
+    backend: str  # its address
+    hash_key: str | None  # of the call, as text
+    text: str
+    columns: tuple[str, ...]
+    candidates: tuple[Candidate, ...]
 
 
 @dataclass(frozen=True, slots=True)
@@ -191,4 +214,5 @@ class Report:
     wire: Wire = field(default_factory=Wire)  # a second old at most, and so is ``first_byte``
     waits: Mapping[str, Wait] = field(default_factory=dict)  # connection | slot | window | peer
     grace_s: float | None = None  # while stopping: what is left until calls in flight are cancelled
+    explanation: Explanation | None = None  # of the first pick, if it was asked for
     retried: Mapping[str, int] = field(default_factory=dict)  # refused | goaway; retries by why

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Mapping
 
 from lbctl import __version__
 from lbctl.model import Code, Event
-from lbctl.stats.report import BackendRow, Balance, ErrorGroup, Load, Report
+from lbctl.stats.report import BackendRow, Balance, ErrorGroup, Explanation, Load, Report
 from lbctl.view.figures import Document, histogram, latency_ms, rate, ratio, seconds_of, stamp
 from lbctl.view.wire_document import run_wire, streams, wire
 
@@ -36,6 +36,7 @@ def run_document(report: Report, thresholds: Iterable[Mapping[str, object]] = ()
         "first_byte_ms": latency_ms(report.first_byte),
         "histogram": histogram(report.latency),
         "balance": _balance(report.balance),
+        "explanation": _explanation(report.explanation),
         "backends": _backends(report),
         "events": [_event(event) for event in report.events],
         "generator": _generator(report),
@@ -96,6 +97,22 @@ def _balance(balance: Balance) -> Document:
         "max_over_expected": ratio(balance.max_over_expected),
         "worst": balance.worst,
         "note": balance.note,
+        "effect_size": None if balance.effect is None else round(balance.effect, 6),
+    }
+
+
+def _explanation(found: Explanation | None) -> Document | None:
+    if found is None:
+        return None
+    return {
+        "policy": found.policy,
+        "backend": found.backend,
+        "hash_key": found.hash_key,
+        "text": found.text,
+        "columns": list(found.columns),
+        "candidates": [
+            {"key": each.key, "address": each.address, "figures": list(each.figures)} for each in found.candidates
+        ],
     }
 
 
@@ -112,6 +129,7 @@ def _backend(row: BackendRow, picks: int, expected: float, elapsed_s: float) -> 
         "weight": row.weight,
         "expected_share": ratio(row.expected / expected) if expected else None,
         "share": ratio(row.picks / picks) if picks else None,
+        "band": None if row.band is None else [ratio(edge) for edge in row.band],
         "picks": row.picks,
         "ok": row.ok,
         "errors": row.errors,

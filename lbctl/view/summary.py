@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from math import ceil, floor
 from textwrap import wrap
 
-from lbctl.stats.report import BackendRow, ErrorGroup, Report
+from lbctl.stats.chance import TOO_EVEN
+from lbctl.stats.report import BackendRow, Balance, ErrorGroup, Report
 from lbctl.view.bars import bar
 from lbctl.view.connections import connection_lines
 from lbctl.view.digest import Digest, digest
 from lbctl.view.event_panel import SERVER_FAULTS, event_lines_whole
+from lbctl.view.explanation import explanation_lines
 from lbctl.view.latency_panel import buckets
 from lbctl.view.stream_lines import stream_lines, two
 from lbctl.view.table import p_words
@@ -43,6 +46,7 @@ def summary(
         _stopped(report, stopped_by, look),
         _totals(report, look, verbose=verbose),
         _distribution(report, look),
+        explanation_lines(report, look, _WIDTH),
         _latency(report, look),
         _errors(report, look),
         _streams(report, look),
@@ -146,10 +150,12 @@ def _verdict(report: Report, look: Look) -> str:
     """Return the verdict and the reason for it; a chance test's figures are on a line of their own below the table."""
     balance, style = report.balance, look.style
     note = look.show(balance.note)
+    if balance.verdict == "skewed" and balance.expectation == "feedback" and note:
+        return look.paint(style.err, f"SKEWED: {note}")
     if balance.verdict == "skewed":
         worst = next((row for row in report.backends if row.address == balance.worst), None)
         return look.paint(style.err, "SKEWED: " + (_worst(report, worst, look) if worst else note))
-    reason = f", {note}" if note and balance.p_value is None else ""
+    reason = f", {note}" if note and (balance.p_value is None or note.startswith(TOO_EVEN)) else ""
     if balance.verdict == "balanced":
         return look.paint(style.ok, "balanced") + reason
     words = {"too_few": "too few calls to judge", "not_applicable": "not judged"}
@@ -191,9 +197,16 @@ def _cells(report: Report, row: BackendRow, look: Look, *, moved: bool) -> list[
     delta = share - due if share is not None and due is not None else None
     found = digest(row.latency)
     times = (found.p50, found.p99, found.max_us) if found else (None, None, None)
-    cells = [look.show(row.address), count(row.weight), percent(due), percent(share), points(delta)]
+    expectation = percent(due) if row.band is None else _band(row.band)
+    cells = [look.show(row.address), count(row.weight), expectation, percent(share), points(delta)]
     cells += [f"{row.picks:,}", f"{row.errors:,}", *(duration(value) for value in times)]
     return cells + ([_since(row)] if moved else [])
+
+
+def _band(band: tuple[float, float]) -> str:
+    """A range in whole per cent: more would be more than a simulation knows."""
+    low, high = floor(band[0] * 100), ceil(band[1] * 100)
+    return f"{low}-{high}"
 
 
 def _since(row: BackendRow) -> str:
@@ -207,10 +220,15 @@ def _tests(report: Report) -> list[str]:
     balance = report.balance
     words = []
     if balance.chi2 is not None and balance.dof is not None and balance.p_value is not None:
-        words.append(f"chi-square {balance.chi2:.4g}, df {balance.dof}, {p_words(balance.p_value)}")
+        words.append(f"chi-square {balance.chi2:.4g}, df {balance.dof}, {p_words(balance.p_value)}{_effect(balance)}")
     if balance.max_over_expected is not None and balance.verdict != "not_applicable":
         words.append(f"largest actual/expected {balance.max_over_expected:.2f}")
     return ["  " + "; ".join(words)] if words else []
+
+
+def _effect(balance: Balance) -> str:
+    """How large the difference is, whatever the number of calls; below 0.01 it is of no consequence."""
+    return "" if balance.effect is None else f", effect {balance.effect:.3f}"
 
 
 def _latency(report: Report, look: Look) -> list[str]:

@@ -10,7 +10,18 @@ from lbctl.balance.epochs import Ledger
 from lbctl.balance.policies import POLICIES
 from lbctl.stats.fairness import judge
 from lbctl.stats.report import Balance
-from tests.balance.fleet import Service
+from tests.balance.fleet import Service, built, fleet
+
+
+def _promises(name: str) -> bool:
+    """Whether a test can be made of what the policy says beforehand, of calls that have no keys."""
+    if POLICIES[name].keyed:
+        return False
+    law = built(name, fleet([5, 1, 1])).law()
+    return law.drawn or law.bound < math.inf
+
+
+PROMISING = [name for name in POLICIES if _promises(name)]
 
 
 def verdict(service: Service) -> Balance:
@@ -48,7 +59,7 @@ def test_nothing_is_expected_before_the_first_pick() -> None:
     assert judge(Service("random").balancer.evidence()).verdict == "too_few"
 
 
-@pytest.mark.parametrize("name", POLICIES)
+@pytest.mark.parametrize("name", PROMISING)
 def test_a_run_that_loses_and_gains_backends_is_balanced(name: str) -> None:
     service = Service(name, seed=3, A=5, B=1, C=1)
     service.run(3000)
@@ -61,10 +72,10 @@ def test_a_run_that_loses_and_gains_backends_is_balanced(name: str) -> None:
     assert found.expectation == POLICIES[name].expectation
     assert found.max_delta is not None
     assert found.max_delta < 0.03
-    assert (found.p_value is not None) == (name in ("random", "weighted_random"))
+    assert (found.p_value is not None) == (POLICIES[name].expectation == "multinomial")
 
 
-@pytest.mark.parametrize("name", POLICIES)
+@pytest.mark.parametrize("name", PROMISING)
 def test_a_switch_of_policy_is_judged_by_what_held_at_the_time(name: str) -> None:
     service = Service(name, A=5, B=1, C=1)
     service.run(2000)
@@ -74,7 +85,7 @@ def test_a_switch_of_policy_is_judged_by_what_held_at_the_time(name: str) -> Non
     assert verdict(service).expectation == "sequence"
 
 
-@pytest.mark.parametrize("name", POLICIES)
+@pytest.mark.parametrize("name", PROMISING)
 def test_picks_that_do_not_follow_the_policy_are_skewed(name: str) -> None:
     service = Service(name, A=5, B=1, C=1)
     service.run(500)
@@ -85,7 +96,7 @@ def test_picks_that_do_not_follow_the_policy_are_skewed(name: str) -> None:
     assert found.worst in found.note
 
 
-@pytest.mark.parametrize("name", POLICIES)
+@pytest.mark.parametrize("name", PROMISING)
 def test_a_single_pick_of_a_peer_that_must_not_be_picked_is_skewed(name: str) -> None:
     service = Service(name, A=5, B=1, C=1)
     service.balancer.drain(service.peer("B"), drained=True)

@@ -32,9 +32,11 @@ class Case:
     chi2: float = 0.0
     dof: int = 0
     pooled: int = 0
+    log_factor: float = 0.0
     unjudged: int = 0
     strays: int = 0
     backends: Sequence[Row] = field(default_factory=tuple)
+    keys: str = ""
 
 
 def chance(counts: Sequence[int], weights: Sequence[float]) -> Case:

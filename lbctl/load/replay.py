@@ -1,0 +1,77 @@
+"""A run of a policy that goes by feedback, judged by playing it again with what was measured of every backend."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from typing import Final
+
+from lbctl.balance.balancer import Balancer
+from lbctl.balance.envelope import Band, envelope
+from lbctl.balance.peer import Peer
+from lbctl.balance.policies import POLICIES
+from lbctl.balance.policies.base import Reported
+from lbctl.balance.virtual import Modelled, Pace
+from lbctl.load.lane import Lane
+from lbctl.load.loops import Loop
+from lbctl.load.plan import Plan
+from lbctl.stats.bands import enough, judge_bands, too_few
+from lbctl.stats.histogram import Histogram
+from lbctl.stats.report import Balance
+from lbctl.stats.tally import Tally
+
+Bands = Mapping[Peer, Band]
+_NONE: Final[Bands] = {}
+
+
+def replayed(
+    balance: Balance, balancer: Balancer, lanes: Sequence[Lane], tally: Tally, plan: Plan, loop: Loop, seed: int
+) -> tuple[Balance, Bands]:
+    """Return the verdict, and where each share should be; both as they were where the run cannot be played again."""
+    if balance.verdict != "not_applicable" or balance.expectation != "feedback":
+        return balance, _NONE
+    obstacle = _obstacle(balancer, plan, loop)
+    if obstacle:
+        return replace(balance, note=f"no simulation of this run: {obstacle}"), _NONE
+    judged = [lane for lane in lanes if lane.peer.judged or balancer.expected(lane.peer)]
+    counts = [lane.peer.judged for lane in judged]
+    picks, in_flight = sum(counts), loop.concurrency or 1
+    missing = enough(picks, len(judged), in_flight)
+    if missing:
+        return too_few(balance, picks, missing), _NONE
+    pace = Pace(gap_ns=round(1e9 / plan.rps)) if plan.rps else Pace(in_flight)
+    bands = envelope(balancer.policy, [_modelled(lane, tally) for lane in judged], pace, picks, seed)
+    found = judge_bands(balance, counts, [lane.row.address for lane in judged], bands)
+    return found, dict(zip((lane.peer for lane in judged), bands, strict=True))
+
+
+def _obstacle(balancer: Balancer, plan: Plan, loop: Loop) -> str:
+    """Why nobody can play the run again, in words."""
+    if balancer.policy.name not in POLICIES:
+        return "its balancer is gRPC's"
+    if isinstance(balancer.picker, Reported):
+        return "it goes by reports of the backends"
+    if not balancer.evidence().steady:
+        return "backends or weights changed during it"
+    if loop.rps != plan.rps or (plan.rps is None and loop.concurrency != plan.concurrency):
+        return "its load was changed by hand"
+    return ""
+
+
+def _modelled(lane: Lane, tally: Tally) -> Modelled:
+    """A backend as it was measured; one that never answered well is as quick as its failures, or as everybody."""
+    row = lane.row
+    failed = tally.errors + tally.cancelled
+    error_ns = tally.lost_ns // failed if failed else 0
+    if row.latency.total:
+        times = _times(row.latency)
+    elif row.errors or not tally.latency.total:
+        times = [(error_ns, 1)]
+    else:
+        times = _times(tally.latency)
+    errors = row.errors / row.completed if row.completed else 0.0
+    return Modelled(lane.peer.instance, [ns for ns, _ in times], [count for _, count in times], errors, error_ns)
+
+
+def _times(histogram: Histogram) -> list[tuple[int, int]]:
+    return [(round(us * 1000), count) for us, count in histogram.steps()]
