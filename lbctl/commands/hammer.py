@@ -18,6 +18,7 @@ from lbctl.discovery.directory import find, read
 from lbctl.errors import CannotCall, NotFound
 from lbctl.etcd.client import Etcd
 from lbctl.load.engines import require
+from lbctl.load.load_reports import wants_trailers
 from lbctl.load.plan import Plan, Task
 from lbctl.load.run import Run
 from lbctl.model import Instance, Service
@@ -101,7 +102,7 @@ async def _run(
     service = await _service(etcd, request)
     reaching = _reaching(request, ready)
     calling = undescribed(request.payload, request.method) or await _described(request, service, reaching, tell)
-    await require(request.policy.name, request.engine)
+    await require(request.policy.name, request.engine, trailers=wants_trailers(request.policy))
     load = Run(_task(request, service, reaching, calling), clock)
     try:
         async with followed(etcd, service, load):

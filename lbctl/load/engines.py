@@ -111,8 +111,14 @@ def remarks(policy: str, engine: str) -> Iterator[str]:
         yield "calls pass a tap of lbctl on their way to a backend: latencies include it"
 
 
-async def require(policy: str, engine: str) -> None:
-    """Raise UsageError unless the engine can pick by this policy, or leave the picking to it."""
+async def require(policy: str, engine: str, *, trailers: bool = False) -> None:
+    """Raise UsageError unless the engine can pick by this policy, or leave the picking to it.
+
+    ``trailers``: it goes by load reports in the trailers of calls, which grpcio keeps for its own balancers.
+    """
+    if trailers and engine == "grpcio":
+        hint = f"--policy grpc:{policy}, --engine wire, or --policy-opt enable-oob-load-report=true"
+        raise UsageError(f"--engine grpcio does not hand over the load reports that --policy {policy} goes by", hint)
     if policy not in GRPC_POLICIES:
         return
     if engine != "grpcio":

@@ -20,6 +20,8 @@ from lbctl.balance.policies import POLICIES
 from lbctl.balance.policies.base import Call, Expectation, Law, Policy, Setup, Why, equal
 from lbctl.balance.policies.weighted_round_robin import POLICY as BY_REPORTS
 from lbctl.clock import SystemClock
+from lbctl.errors import UsageError
+from lbctl.load.engines import require
 from lbctl.load.hand import rotation
 from lbctl.load.load_reports import LoadReports, answer_of, wants_trailers
 from lbctl.model import Code, Endpoint, Instance, Reply
@@ -294,3 +296,10 @@ def test_a_run_cannot_switch_to_a_policy_whose_reports_its_connections_do_not_ha
     assert "smooth_wrr" in names
     assert BY_REPORTS.name not in names
     assert BY_REPORTS.name in [policy.name for policy in rotation(BY_REPORTS, keyed=False)]
+
+
+async def test_grpcio_is_refused_where_it_would_keep_the_reports_to_itself() -> None:
+    with pytest.raises(UsageError, match="does not hand over the load reports"):
+        await require(BY_REPORTS.name, "grpcio", trailers=wants_trailers(BY_REPORTS))
+    await require(OUT_OF_BAND.name, "grpcio", trailers=wants_trailers(OUT_OF_BAND))
+    await require(BY_REPORTS.name, "wire", trailers=True)
