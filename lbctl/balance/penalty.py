@@ -89,16 +89,13 @@ class Kept:
 
 
 class KeptSlots:
-    """The kept slots of a whole set, for pickers that must know when any of them becomes free.
+    """The kept slots of a whole set, for pickers that must know when any of them becomes free."""
 
-    They are the peers' memories, and so outlive the picker.
-    """
-
-    def __init__(self, peers: Sequence[Peer], penalty_s: float) -> None:
+    def __init__(self, kept: Sequence[Kept], penalty_s: float) -> None:
         self.penalty_ns = round(penalty_s * 1e9)
-        self.of = [remembered(peer, Kept) for peer in peers]
+        self.of = kept
         # In the order in which they become free: all are kept for the same time.
-        self.due = deque(sorted((entry[0], index) for index, kept in enumerate(self.of) for entry in kept.until))
+        self.due = deque(sorted((entry[0], index) for index, each in enumerate(kept) for entry in each.until))
 
     def add(self, index: int, now_ns: int) -> None:
         """A peer failed."""
@@ -121,3 +118,8 @@ def remembered(peer: Peer, kind: type[Memory]) -> Memory:
     if not isinstance(peer.memory, kind):
         peer.memory = kind()
     return peer.memory
+
+
+def kept_slots(peers: Sequence[Peer], penalty_s: float) -> KeptSlots:
+    """Return the slots of policies that remember nothing else of their peers."""
+    return KeptSlots([remembered(peer, Kept) for peer in peers], penalty_s)

@@ -33,7 +33,7 @@ from random import Random
 
 from lbctl.balance.levels import Ladder, Levels, ladders
 from lbctl.balance.peer import Peer
-from lbctl.balance.penalty import Kept, KeptSlots, failure_penalty
+from lbctl.balance.penalty import Kept, failure_penalty, kept_slots
 from lbctl.balance.policies.base import Expectation, Policy, Setup, by_weight, weights_of
 from lbctl.balance.policies.least_conn import LeastLoaded
 from lbctl.balance.policies.options import option
@@ -80,7 +80,7 @@ class GoTies(Levels):
 
 def _picker(peers: Sequence[Peer], setup: Setup) -> LeastLoaded:
     options: Options = setup.options
-    slots, weights = KeptSlots(peers, options.failure_penalty), weights_of(peers)
+    slots, weights = kept_slots(peers, options.failure_penalty), weights_of(peers)
     rungs = ladders([1] * len(peers), lambda _, load: float(load))
     ties = GoTies if options.dialect == "go" else Drawn
     return LeastLoaded(peers, slots, ties(peers, slots.of, rungs, weights, setup.rng), by_weight(peers))

@@ -43,7 +43,7 @@ from typing import Final
 
 from lbctl.balance.levels import Levels, ladders
 from lbctl.balance.peer import Peer
-from lbctl.balance.penalty import Kept, KeptSlots, failure_penalty, is_fault
+from lbctl.balance.penalty import Kept, KeptSlots, failure_penalty, is_fault, kept_slots
 from lbctl.balance.policies.base import Call, Expectation, Law, Policy, Setup, Why, by_weight, weights_of
 from lbctl.balance.policies.options import option
 from lbctl.balance.ties import Drawn, Rotating, Smooth
@@ -126,7 +126,7 @@ class LeastLoaded:
 
 
 def _picker(peers: Sequence[Peer], setup: Setup) -> LeastLoaded:
-    slots = KeptSlots(peers, setup.options.failure_penalty)
+    slots = kept_slots(peers, setup.options.failure_penalty)
     return LeastLoaded(peers, slots, _levels(peers, slots.of, setup), by_weight(peers))
 
 

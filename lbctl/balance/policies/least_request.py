@@ -38,7 +38,7 @@ from typing import Final
 
 from lbctl.balance.levels import ladders
 from lbctl.balance.peer import Peer
-from lbctl.balance.penalty import Kept, KeptSlots, failure_penalty, is_fault, remembered
+from lbctl.balance.penalty import Kept, failure_penalty, is_fault, kept_slots, remembered
 from lbctl.balance.policies.base import Call, Expectation, Law, Picker, Policy, Setup, Why, by_weight, equal, weights_of
 from lbctl.balance.policies.least_conn import LeastLoaded
 from lbctl.balance.policies.options import option
@@ -147,7 +147,7 @@ class Scheduled(Sampling):
 
 
 def _scanning(peers: Sequence[Peer], setup: Setup) -> LeastLoaded:
-    slots, ones = KeptSlots(peers, setup.options.failure_penalty), [1] * len(peers)
+    slots, ones = kept_slots(peers, setup.options.failure_penalty), [1] * len(peers)
     levels = Drawn(peers, slots.of, ladders(ones, lambda _, load: float(load)), ones, setup.rng)
     return LeastLoaded(peers, slots, levels, equal(peers))
 

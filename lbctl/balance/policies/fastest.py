@@ -1,0 +1,196 @@
+"""Fastest: the lowest latency, times the calls that already wait there.
+
+    score = latency x (in flight + 1)
+
+The lowest score takes the call; equals are drawn by weight:
+
+    a: 10 ms, 3 in flight    10 x 4 = 40
+    b: 40 ms, idle           40 x 1 = 40
+    c: 12 ms, 2 in flight    12 x 3 = 36    chosen
+
+    metric=ewma      a moving average; a second back a sample counts 37 %
+    metric=average   the mean of the last 30 s
+    metric=p99       their 99th percentile; below 100 calls, the slowest
+    metric=dubbo     the mean of the calls that succeeded: shortestresponse
+    metric=nginx     least_time last_byte: 95 % of the average and 5 % of the
+                     new one, in steps of 20 ms, 5 s at most, for its weight;
+                     equals take turns by smooth weighted round robin
+
+With times-in-flight=false the lowest latency alone decides, and one backend
+takes everything until its latency rises. Who was slow once would never be
+heard of again, so a backend with no call for the probe interval is sent the
+next one, whatever its score. One that never answered comes first, for one
+call; dubbo sends it everything until it answers. nginx has neither: it halves
+the time of a backend for each fail-timeout it was not looked at, and with
+inflight=true takes the mean age of unanswered calls where that is higher.
+
+Shares. Scores become equal, so shares are about as 1 / latency^2: 10, 20 and
+40 ms get 74, 21 and 5 %. Scores are computed when a call to the backend
+begins or ends, so a window is as of then. What is known of a backend stays
+with it when others join or leave. A failed call counts as one that took the
+failure penalty, and keeps its slot so long. With failure-penalty=0s, as in
+the originals, failures count as they are (with nginx and dubbo not at all),
+and a backend that fails at once is the fastest.
+"""
+
+from __future__ import annotations
+
+from collections import OrderedDict
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Final
+
+from lbctl.balance.estimates import Estimate, estimate
+from lbctl.balance.least_time import LeastTime
+from lbctl.balance.levels import Ladder, Level
+from lbctl.balance.peer import Peer
+from lbctl.balance.penalty import Kept, KeptSlots, failure_penalty, is_fault
+from lbctl.balance.policies.base import Call, Expectation, Law, Picker, Policy, Setup, Why, equal, weights_of
+from lbctl.balance.policies.options import option
+from lbctl.balance.ties import Drawn
+from lbctl.balance.two_choices import NEVER_NS
+from lbctl.model import Reply
+
+_UNKNOWN: Final = float(1 << 60)  # never answered, and busy
+
+
+@dataclass(frozen=True, slots=True)
+class Options:
+    """What can be set."""
+
+    metric: str = option("ewma", "which latency", choices=("ewma", "average", "p99", "dubbo", "nginx"))
+    times_in_flight: bool = option(True, "multiply by the calls in flight + 1; nginx and dubbo always do")
+    decay: float = option(1.0, "ewma: time in which a sample loses 63 % of its influence", above=0, unit="duration")
+    window: float = option(30.0, "average, p99, dubbo: how far back calls count", above=0, unit="duration")
+    probe: float = option(
+        1.0, "time without a call after which a backend is sent one; 0s is never", least=0, unit="duration"
+    )
+    inflight: bool = option(False, "nginx: unanswered calls count too")
+    fail_timeout: float = option(10.0, "nginx: whole seconds after which a time is halved", least=0, unit="duration")
+    failure_penalty: float = failure_penalty()
+
+
+class Node(Kept):
+    """What is known of one peer."""
+
+    __slots__ = ("estimate", "picked_ns")
+
+    def __init__(self, estimate: Estimate) -> None:
+        super().__init__()
+        self.estimate = estimate
+        self.picked_ns = NEVER_NS
+
+
+class Scores(Drawn):
+    """Levels that are scores."""
+
+    def __init__(self, peers: Sequence[Peer], nodes: Sequence[Node], setup: Setup) -> None:
+        ladder = Ladder(float, {})  # scores depend on more than loads
+        super().__init__(peers, nodes, [ladder] * len(peers), weights_of(peers), setup.rng)
+        self.now_ns = 0
+        self._nodes = nodes
+        self._is_dubbo = setup.options.metric == "dubbo"
+        self._times_in_flight = self._is_dubbo or setup.options.times_in_flight
+
+    def _look(self, index: int) -> Level:
+        load = self._loads[index] = self._load(index)
+        latency_ns = self._nodes[index].estimate.value_ns(self.now_ns)
+        if not latency_ns and load and not self._is_dubbo:
+            return Level(_UNKNOWN + load)
+        return Level(latency_ns * (load + 1) if self._times_in_flight else latency_ns)
+
+
+class Fastest:
+    """Keeps its peers in the order of their scores, and in that of their last calls."""
+
+    def __init__(self, peers: Sequence[Peer], setup: Setup) -> None:
+        options: Options = setup.options
+        self._peers = peers
+        self._index = {peer: index for index, peer in enumerate(peers)}
+        make = estimate(options.metric, options.decay, options.window)
+        for peer in peers:
+            if not isinstance(peer.memory, Node):
+                peer.memory = Node(make())
+        self._nodes: list[Node] = [peer.memory for peer in peers]
+        self._kept = KeptSlots(self._nodes, options.failure_penalty)
+        self._scores = Scores(peers, self._nodes, setup)
+        self._probe_ns = round(options.probe * 1e9)
+        self._only_ok = options.metric == "dubbo"
+        order = sorted(range(len(peers)), key=lambda index: self._nodes[index].picked_ns)
+        self._waiting: OrderedDict[int, None] = OrderedDict.fromkeys(order)  # who was picked longest ago comes first
+
+    def pick(self, call: Call) -> Peer:
+        return self._peers[self._choose(call.now_ns)[0]]
+
+    def why(self, call: Call) -> tuple[Peer, Why]:
+        index, is_probe = self._choose(call.now_ns)
+        rows = tuple(
+            (peer, (f"{node.estimate.value_ns(call.now_ns) / 1e6:.1f}ms", str(peer.in_flight + node.count)))
+            for peer, node in zip(self._peers, self._nodes, strict=True)
+        )
+        text = f"no call for {self._probe_ns / 1e9:g}s" if is_probe else "the lowest score"
+        return self._peers[index], Why(text, ("latency", "in flight"), rows)
+
+    def law(self) -> Law:
+        return Law(equal(self._peers))
+
+    def retire(self) -> None:
+        """Leave nothing behind but what the peers remember."""
+
+    def ended(self, peer: Peer, begun_ns: int, now_ns: int, reply: Reply) -> None:
+        index = self._index.get(peer)
+        if index is None:
+            return
+        took_ns, counts = max(now_ns - begun_ns, 0), True
+        if reply.code or not reply.is_ok:
+            counts = not self._only_ok
+            if self._kept.penalty_ns and is_fault(reply):
+                took_ns, counts = max(took_ns, self._kept.penalty_ns), True
+                self._kept.add(index, now_ns)
+        if counts:
+            self._nodes[index].estimate.add(took_ns, now_ns)
+        self._scores.touched[index] = None
+
+    def _choose(self, now_ns: int) -> tuple[int, bool]:
+        scores, nodes = self._scores, self._nodes
+        scores.now_ns = now_ns
+        if self._kept.due and self._kept.due[0][0] <= now_ns:
+            scores.touched.update(dict.fromkeys(self._kept.freed(now_ns)))
+        index = self._overdue(now_ns) if self._probe_ns else -1
+        is_probe = index >= 0
+        if is_probe:
+            scores.touched[index] = None
+        else:
+            index = scores.lowest()
+        nodes[index].picked_ns = now_ns
+        self._waiting.move_to_end(index)
+        return index, is_probe
+
+    def _overdue(self, now_ns: int) -> int:
+        """Return who has waited for too long, or -1; who was never picked begins to wait now."""
+        waiting, latest_ns = self._waiting, now_ns - self._probe_ns
+        for _ in range(len(waiting)):
+            index: int = next(iter(waiting))
+            node = self._nodes[index]
+            if node.picked_ns >= latest_ns:
+                break
+            if node.picked_ns != NEVER_NS and not self._peers[index].in_flight:
+                return index
+            node.picked_ns = now_ns  # new, or about to be heard of
+            waiting.move_to_end(index)
+        return -1
+
+
+def _picker(peers: Sequence[Peer], setup: Setup) -> Picker:
+    return (LeastTime if setup.options.metric == "nginx" else Fastest)(peers, setup)
+
+
+POLICY = Policy(
+    "fastest",
+    "lowest latency x calls in flight",
+    Expectation.FEEDBACK,
+    _picker,
+    Options(),
+    aliases=("least_time", "shortestresponse"),
+    cost="O(log n); O(n) for metric=nginx",
+)

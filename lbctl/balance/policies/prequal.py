@@ -1,0 +1,202 @@
+"""Prequal: hot or cold by requests in flight, the fastest of the cold ones.
+
+With every call a few backends are probed: how many requests are in flight
+(RIF) there, and how long do they take? The answers go into a pool, and the
+next calls choose among them. An answer is hot when its RIF is above the
+q-rif quantile of the RIFs seen lately. If any is cold, the least latency
+among the cold ones takes the call; if all are hot, the least RIF does. With
+a threshold of 6:
+
+    answer    RIF    latency
+    a         9       8 ms     hot, however fast
+    b         4      30 ms     cold
+    c         6      12 ms     cold, and the fastest of these: chosen
+    then c counts as 7 in flight, which is hot
+
+After each call one answer is thrown away, in turn the oldest and the worst
+(the hot one of most RIF, or the slowest); so is what is older than 1 s, or
+was used as often as it may: max(1, (1 + delta) / ((1 - m/n) probes -
+removals)) times for m answers of n backends, which is 1.3 times for 16 of
+100, and as often as wanted where m = n. With fewer than two answers a
+backend is drawn by chance. q-rif=0 goes by RIF alone, 1 by latency alone.
+
+Servers that answer probes tell of all their clients. While none has answered
+for a while, lbctl gives the answers itself, at once and from what this client
+knows: its own calls in flight there, and the median of its last 9 latencies.
+
+Weights are ignored. When the set changes the pool begins anew; latencies stay
+with the backends. A failed call makes answers worse for the failure penalty:
+one more request in flight, and no less latency than the penalty; with
+failure-penalty=0s failures count as they are.
+"""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Sequence
+from dataclasses import dataclass
+from random import Random
+from typing import Any, Final
+
+from lbctl.balance.peer import Peer
+from lbctl.balance.penalty import Kept, failure_penalty, is_fault, remembered
+from lbctl.balance.policies.base import Call, Expectation, Law, Policy, Setup, Why, equal
+from lbctl.balance.policies.options import option
+from lbctl.balance.probes import Answer, Distribution, Pool, ProbeReply, best_of, reuse
+from lbctl.model import Reply
+
+_LATEST: Final = 9  # latencies whose median answers for a backend that does not
+_SILENT: Final = 3  # so many times the age of answers without one, and nobody answers
+
+
+@dataclass(frozen=True, slots=True)
+class Options:
+    """What can be set."""
+
+    q_rif: float = option(0.84, "quantile of requests in flight above which a backend is hot", least=0, most=1)
+    pool: int = option(16, "answers that are kept", least=2)
+    age: float = option(1.0, "time after which an answer is too old", above=0, unit="duration")
+    probes: float = option(3.0, "backends probed with each call, on average", least=0)
+    removals: float = option(1.0, "answers thrown away with each call, on average", least=0)
+    delta: float = option(1.0, "how much longer answers are used than the pool needs", above=0)
+    failure_penalty: float = failure_penalty()
+
+
+class Node(Kept):
+    """What this client knows of one peer."""
+
+    __slots__ = ("_median_ns", "latencies")
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.latencies: deque[int] = deque(maxlen=_LATEST)
+        self._median_ns = -1
+
+    def learn(self, took_ns: int) -> None:
+        self.latencies.append(took_ns)
+        self._median_ns = -1
+
+    def median_ns(self) -> int:
+        """Return the median of the latest latencies, 0 when there are none."""
+        if self._median_ns < 0:
+            self._median_ns = sorted(self.latencies)[len(self.latencies) // 2] if self.latencies else 0
+        return self._median_ns
+
+
+class Prequal:
+    """Chooses among the answers in its pool, and asks for more."""
+
+    def __init__(self, peers: Sequence[Peer], setup: Setup) -> None:
+        options: Options = setup.options
+        self._peers = peers
+        self._options = options
+        self._rng: Random = setup.rng
+        self._ask = setup.probe
+        self._nodes = {peer: remembered(peer, Node) for peer in peers}
+        uses = reuse(options.pool, len(peers), options.probes, options.removals, options.delta)
+        self._pool = Pool(options.pool, round(options.age * 1e9), uses, setup.rng)
+        self._seen = Distribution()
+        self._penalty_ns = round(options.failure_penalty * 1e9)
+        self._silence_ns = round(_SILENT * options.age * 1e9)
+        self._heard_ns = -1  # when a backend last answered
+        self._to_probe = self._to_remove = 0.0
+        self._removes_worst = False
+
+    def pick(self, call: Call) -> Peer:
+        answers, threshold = self._prepared(call.now_ns)
+        return self._chosen(answers, threshold, call.now_ns)
+
+    def why(self, call: Call) -> tuple[Peer, Why]:
+        answers, threshold = self._prepared(call.now_ns)
+        rows = tuple(
+            (each.peer, (str(each.rif), f"{each.latency_ns / 1e6:.1f}ms", "hot" if each.rif > threshold else "cold"))
+            for each in answers
+        )
+        if len(answers) < 2:
+            return self._chosen(answers, threshold, call.now_ns), Why("by chance: fewer than two answers to probes")
+        text = f"the least latency of the cold ones, up to {threshold:g} in flight"
+        if all(each.rif > threshold for each in answers):
+            text = f"the fewest in flight, all being above {threshold:g}"
+        return self._chosen(answers, threshold, call.now_ns), Why(text, ("in flight", "latency", ""), rows)
+
+    def law(self) -> Law:
+        return Law(equal(self._peers))
+
+    def retire(self) -> None:
+        """Leave nothing behind but what the peers remember."""
+
+    def ended(self, peer: Peer, begun_ns: int, now_ns: int, reply: Reply) -> None:
+        node = self._nodes.get(peer)
+        if node is None:
+            return
+        took_ns = max(now_ns - begun_ns, 0)
+        if self._penalty_ns and (reply.code or not reply.is_ok) and is_fault(reply):
+            took_ns = max(took_ns, self._penalty_ns)
+            node.add(now_ns, self._penalty_ns)
+            for answer in self._pool.answers:
+                if answer.peer is peer:
+                    answer.rif += 1
+                    answer.latency_ns = max(answer.latency_ns, self._penalty_ns)
+        node.learn(took_ns)
+
+    def reported(self, peer: Peer, report: Any, now_ns: int) -> None:  # noqa: ANN401
+        """A backend answered a probe; other reports are not for this policy."""
+        if isinstance(report, ProbeReply) and peer in self._nodes:
+            self._heard_ns = now_ns
+            self._add(peer, report, now_ns)
+
+    def _prepared(self, now_ns: int) -> tuple[list[Answer], float]:
+        """The answers to choose among, and the threshold between cold and hot."""
+        answers = self._pool.fresh(now_ns)
+        if len(answers) < 2:
+            self._probe(now_ns)
+        return answers, self._seen.quantile(self._options.q_rif)
+
+    def _chosen(self, answers: Sequence[Answer], threshold: float, now_ns: int) -> Peer:
+        """Choose, then throw answers away and ask for new ones."""
+        if len(answers) < 2:
+            peer = self._peers[int(self._rng.random() * len(self._peers))]
+        else:
+            answer = best_of(answers, threshold)
+            peer = answer.peer
+            self._pool.use(answer)
+        self._to_remove += self._options.removals
+        while self._to_remove >= 1.0:
+            self._to_remove -= 1.0
+            self._pool.remove(threshold, worst=self._removes_worst)
+            self._removes_worst = not self._removes_worst
+        self._probe(now_ns)
+        return peer
+
+    def _probe(self, now_ns: int) -> None:
+        """Ask some backends, all different."""
+        self._to_probe += self._options.probes
+        count = int(self._to_probe)
+        self._to_probe -= count
+        peers, random = self._peers, self._rng.random
+        size = len(peers)
+        asked = set(range(size)) if count >= size else set()
+        while len(asked) < min(count, size):
+            asked.add(int(random() * size))
+        for index in asked:
+            self._ask(peers[index])
+            if self._heard_ns < 0 or now_ns - self._heard_ns > self._silence_ns:
+                node, peer = self._nodes[peers[index]], peers[index]
+                self._add(peer, ProbeReply(peer.in_flight, node.median_ns()), now_ns)
+
+    def _add(self, peer: Peer, reply: ProbeReply, now_ns: int) -> None:
+        kept = self._nodes[peer].at(now_ns)
+        if kept:
+            reply = ProbeReply(reply.rif + kept, max(reply.latency_ns, self._penalty_ns))
+        self._seen.add(reply.rif)
+        self._pool.add(peer, reply, now_ns)
+
+
+POLICY = Policy(
+    "prequal",
+    "hot or cold by requests in flight, then the fastest (probing)",
+    Expectation.FEEDBACK,
+    Prequal,
+    Options(),
+    cost="O(pool)",
+)

@@ -1,0 +1,128 @@
+"""Prequal's pool of probe answers, and the choice among them: hot or cold by requests in flight, then by latency."""
+
+from __future__ import annotations
+
+import math
+from bisect import bisect_left, insort
+from collections import deque
+from collections.abc import Sequence
+from random import Random
+from typing import Final, NamedTuple
+
+from lbctl.balance.peer import Peer
+
+_SEEN: Final = 128  # answers whose requests in flight make the distribution
+
+
+class ProbeReply(NamedTuple):
+    """What a backend says of itself: requests in flight, and how long requests take there at such a load."""
+
+    rif: int
+    latency_ns: int
+
+
+class Answer:
+    """One answer in the pool; every use adds a request to it."""
+
+    __slots__ = ("at_ns", "latency_ns", "peer", "rif", "uses")
+
+    def __init__(self, peer: Peer, reply: ProbeReply, at_ns: int, uses: float) -> None:
+        self.peer = peer
+        self.rif, self.latency_ns = reply
+        self.at_ns = at_ns
+        self.uses = uses  # that are left
+
+
+class Distribution:
+    """The requests in flight of the latest answers."""
+
+    def __init__(self) -> None:
+        self._by_age: deque[int] = deque()
+        self._by_size: list[int] = []
+
+    def add(self, rif: int) -> None:
+        if len(self._by_age) == _SEEN:
+            del self._by_size[bisect_left(self._by_size, self._by_age.popleft())]
+        self._by_age.append(rif)
+        insort(self._by_size, rif)
+
+    def quantile(self, q: float) -> float:
+        """Return what is not hot yet: by nearest rank; of 0 everybody is hot, of 1 nobody."""
+        if q <= 0.0:
+            return -1.0
+        if q >= 1.0 or not self._by_size:
+            return math.inf
+        return self._by_size[math.ceil(q * len(self._by_size)) - 1]
+
+
+class Pool:
+    """The latest answers, one of a backend at most, the oldest first."""
+
+    def __init__(self, size: int, age_ns: int, uses: float, rng: Random) -> None:
+        self.answers: list[Answer] = []
+        self._size = size
+        self._age_ns = age_ns
+        self._uses = uses
+        self._random = rng.random
+
+    def add(self, peer: Peer, reply: ProbeReply, now_ns: int) -> None:
+        """Take an answer in, in place of the peer's last one or of the oldest."""
+        answers = self.answers
+        for index, answer in enumerate(answers):
+            if answer.peer is peer:
+                del answers[index]
+                break
+        else:
+            if len(answers) >= self._size:
+                del answers[0]
+        uses = self._uses
+        if uses < math.inf:  # rounded by chance, so that it is right on average
+            uses = math.floor(uses) + (self._random() < uses % 1.0)
+        answers.append(Answer(peer, reply, now_ns, uses))
+
+    def fresh(self, now_ns: int) -> list[Answer]:
+        """Return the answers that are not too old, rid of the others."""
+        answers, oldest_ns = self.answers, now_ns - self._age_ns
+        while answers and answers[0].at_ns < oldest_ns:
+            del answers[0]
+        return answers
+
+    def use(self, answer: Answer) -> None:
+        """A request goes there."""
+        answer.rif += 1
+        answer.uses -= 1
+        if answer.uses < 1:
+            self.answers.remove(answer)
+
+    def remove(self, threshold: float, *, worst: bool) -> None:
+        """Throw away the worst answer, or the oldest."""
+        if self.answers:
+            del self.answers[worst_of(self.answers, threshold) if worst else 0]
+
+
+def best_of(answers: Sequence[Answer], threshold: float) -> Answer:
+    """Return the cold answer of least latency, or where all are hot the one of fewest requests in flight."""
+    cold = [answer for answer in answers if answer.rif <= threshold]
+    if cold:
+        return min(cold, key=_latency)
+    return min(answers, key=_rif)
+
+
+def worst_of(answers: Sequence[Answer], threshold: float) -> int:
+    """Return the index of the hot answer of most requests in flight, or where none is hot of most latency."""
+    hot = [answer for answer in answers if answer.rif > threshold]
+    return answers.index(max(hot, key=_rif) if hot else max(answers, key=_latency))
+
+
+def reuse(size: int, backends: int, probes: float, removals: float, delta: float) -> float:
+    """Return how often an answer may be used, so that the pool neither runs dry nor grows old; inf is as often."""
+    left = (1.0 - min(size, backends) / backends) * probes - removals
+    return max(1.0, (1.0 + delta) / left) if left > 0 else math.inf
+
+
+def _latency(answer: Answer) -> int:
+    return answer.latency_ns
+
+
+def _rif(answer: Answer) -> int:
+    return answer.rif
