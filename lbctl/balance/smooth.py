@@ -16,7 +16,10 @@ _FINE = 1 << 20
 
 
 class Smooth:
-    """nginx's rule from any opening credits (calls owed, sum 0) over weights without a common divisor."""
+    """nginx's rule from any opening credits (calls owed) over weights without a common divisor.
+
+    Their sum stays what it is; one next to 0 is made 0.
+    """
 
     def __init__(self, weights: Sequence[int], opening: Sequence[float]) -> None:
         size = len(weights)
@@ -25,7 +28,9 @@ class Smooth:
         self._price = self._sum * _FINE * size
         self._step = 0
         starts = [round(credit * self._sum * _FINE) for credit in opening]
-        starts[0] -= sum(starts)  # what rounding left, at most size / 2 of 1 / _FINE of a weight
+        left = sum(starts)
+        if abs(left) <= size:  # what rounding has left is no more than half of that
+            starts[0] -= left
         groups: dict[int, list[int]] = {}
         for index, (weight, start) in enumerate(zip(weights, starts, strict=True)):
             groups.setdefault(weight, []).append(index - start * size)  # negative: heapq keeps the smallest on top
@@ -52,7 +57,7 @@ class Smooth:
         return taken
 
     def credits(self) -> list[float]:
-        """Return the calls owed to each index after the picks taken so far; their sum is 0."""
+        """Return the calls owed to each index after the picks taken so far."""
         owed = [0.0] * self._size
         for heap, growth in zip(self._heaps, self._growth, strict=True):
             for item in heap:

@@ -2,14 +2,17 @@ from __future__ import annotations
 
 import math
 from collections import Counter
+from itertools import groupby
 from random import Random
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from lbctl.balance.ahead import REPLAY
+from lbctl.balance.policies import POLICIES
 from lbctl.balance.policies.base import Setup
-from lbctl.balance.policies.smooth_wrr import REPLAY, SmoothWrr
+from lbctl.balance.policies.smooth_wrr import STATES, SmoothWrr
 from lbctl.balance.smooth import Smooth, furthest, settled
 from tests.balance.fleet import VECTORS, Service, built, drawn, fleet, instance, letters
 
@@ -117,12 +120,104 @@ def test_a_peer_that_leaves_causes_no_burst() -> None:
     assert after != vector["expect"]["then"]
 
 
-def test_a_peer_that_joins_starts_at_zero_and_the_others_go_on() -> None:
+def with_state(state: str, **weights: int) -> Service:
+    service = Service("smooth_wrr", **weights)
+    service.balancer.switch(POLICIES["smooth_wrr"].with_options({"state": state}))
+    return service
+
+
+def test_a_peer_that_leaves_with_its_current_weight_causes_the_burst_of_kratos() -> None:
+    vector = VECTORS["swrr_kratos_remove_burst"]
+    service = with_state("kratos", **vector["given"]["weights"])
+    assert service.run(3) == vector["expect"]["first3"]
+    service.set(B=1, C=1)
+    assert service.run(vector["given"]["then_picks"]) == vector["expect"]["then"]
+
+
+def test_current_weights_are_kept_as_kratos_keeps_them() -> None:
+    vector = VECTORS["swrr_kratos_remove_burst"]
+    service = with_state("kratos", **vector["given"]["weights"])
+    service.run(3)
+    picker = service.balancer.picker
+    assert picker is not None
+    picker.retire()
+    current = {peer.instance.key: round(peer.credit, 6) for peer in service.balancer.peers.values()}
+    assert current == vector["expect"]["current_weights_before_removal"]
+
+
+@pytest.mark.parametrize("state", STATES)
+def test_counts_are_those_of_kratos_own_test(state: str) -> None:
+    vector = VECTORS["kratos_wrr_test"]
+    a, b = vector["given"]["weights"]
+    order = with_state(state, A=a, B=b).run(vector["given"]["picks"])
+    assert [order.count("A"), order.count("B")] == vector["expect"]["counts"]
+
+
+@given(Weights, Weights, st.integers(0, 30))
+def test_kept_current_weights_go_on_as_the_rule_has_it_through_any_change(
+    before: list[int], after: list[int], picks: int
+) -> None:
+    service = with_state("kratos", **{chr(ord("A") + n): weight for n, weight in enumerate(before)})
+    service.run(picks)
+    taken = brute_force(before, picks)
+    current = [picks * weight - taken.count(index) * sum(before) for index, weight in enumerate(before)]
+    current = [*current, *[0] * len(after)][: len(after)]
+    service.set(**{chr(ord("A") + n): weight for n, weight in enumerate(after)})
+    law = service.balancer.picker.law()  # type: ignore[union-attr]
+    order = service.run(40)
+    assert order == "".join(chr(ord("A") + index) for index in brute_force(after, 40, current))
+    worst = max(abs(40 * share - order.count(chr(ord("A") + n))) for n, share in enumerate(law.shares))
+    assert worst <= law.bound + 1e-4
+
+
+@pytest.mark.parametrize(("every", "counts"), [(1, (7000, 0, 0)), (2, (7000, 0, 0)), (3, (4667, 2333, 0))])
+def test_a_picker_that_starts_from_zero_favours_the_heaviest_when_it_is_rebuilt_often(
+    every: int, counts: tuple[int, int, int]
+) -> None:
+    policy = POLICIES["smooth_wrr"].with_options({"state": "reset"})
+    peers = fleet([5, 1, 1])
+    order = ""
+    for _ in range(0, 7000, every):
+        picker = policy.build(peers, Setup(Random(1), policy.options))
+        order += letters(drawn(picker, min(every, 7000 - len(order))))
+        picker.retire()
+    assert tuple(order.count(letter) for letter in "ABC") == counts
+
+
+@pytest.mark.parametrize("state", ["spread", "kratos"])
+def test_a_peer_that_joins_starts_at_zero_and_the_others_go_on(state: str) -> None:
     vector = VECTORS["swrr_keep_state_add"]
-    service = Service("smooth_wrr", A=5, B=1, C=1)
+    service = with_state(state, A=5, B=1, C=1)
     assert service.run(3) == vector["given"]["after"]
     service.set(A=5, B=1, C=1, D=1)
     assert service.run(16) == vector["expect"]["sequence"]
+
+
+@given(Weights)
+def test_runs_are_shorter_than_the_bound_on_what_a_peer_can_be_owed(weights: list[int]) -> None:
+    order = brute_force(weights, 3 * sum(weights))
+    peers = fleet(weights)
+    assert drawn(built("smooth_wrr", peers), len(order)) == [peers[index] for index in order]
+    if len(weights) > 1:
+        harmonic = sum(1 / k for k in range(1, len(weights) + 1))
+        assert max(len([*run]) for _, run in groupby(order)) < harmonic / (1 - max(weights) / sum(weights)) + 1e-9
+
+
+def test_five_one_one_has_a_run_of_four_where_two_cycles_meet() -> None:
+    vector = VECTORS["swrr_5_1_1"]
+    order = letters(drawn(built("smooth_wrr", fleet(vector["given"]["weights"])), 14))
+    assert max(len([*run]) for _, run in groupby(order)) == vector["expect"]["max_run_cyclic"]
+    counts = [order[:7].count(letter) for letter in "ABC"]
+    assert counts == vector["expect"]["counts_per_7"]
+
+
+def test_the_order_is_that_of_the_rule_in_ten_thousand_cases() -> None:
+    rng = Random(8)
+    for _ in range(10_000):
+        weights = [rng.randint(1, 20) for _ in range(rng.randint(1, 6))]
+        weights = [weight // math.gcd(*weights) for weight in weights]
+        count = rng.randint(0, 40)
+        assert Smooth(weights, [0.0] * len(weights)).take(count) == brute_force(weights, count)
 
 
 def test_a_weight_change_keeps_what_is_owed_and_causes_no_burst() -> None:

@@ -1,26 +1,30 @@
-"""Earliest deadline first: a backend of weight w is due every 1 / w, and whoever is due first takes the call.
+"""Earliest deadline first: weight w is due every 1 / w, the first due goes.
 
-Counts are exact over every cycle, but where deadlines are equal picks bunch more than those of smooth_wrr. For
-a:5 b:1 c:1, with the time in units of 1 / 5 and each peer's next deadline:
+Counts are exact over every cycle, but where deadlines are equal picks bunch
+more than those of smooth_wrr. For a:5 b:1 c:1, deadlines in fifths:
 
-    pick   deadlines       ties keep order   deadlines       ties first in first out
+    pick   deadlines       ties=keep         deadlines       ties=fifo
     1       1   5   5      a                  1   5   5      a
     2       2   5   5      a                  2   5   5      a
     3       3   5   5      a                  3   5   5      a
     4       4   5   5      a                  4   5   5      a
-    5       5   5   5      a                  5   5   5      b, waiting since 0
-    6       6   5   5      b                  5  10   5      c, waiting since 0
-    7       6  10   5      c                  5  10  10      a, waiting since 4
+    5       5   5   5      a                  5   5   5      b, since 0
+    6       6   5   5      b                  5  10   5      c, since 0
+    7       6  10   5      c                  5  10  10      a, since 4
 
-- ties=keep is grpc-go's rule: of equal deadlines the first in the list goes first, always.
-- ties=fifo is Envoy's: of equal deadlines the one that was put back first goes first.
+- ties=keep is grpc-go's rule: of equal deadlines the first in the list goes
+  first, always.
+- ties=fifo is Envoy's: of equal deadlines the one that was put back first
+  goes first.
 
-Deadlines are compared as fractions. Implementations that add up 1 / w in floating point, as both of these do, take
-near-ties either way: compare counts with them, not sequences. Envoy also begins at a random place, and takes plain
+Deadlines are compared as fractions. Implementations that add up 1 / w in
+floating point, as both of these do, take near-ties either way: compare counts
+with them, not sequences. Envoy also begins at a random place, and takes plain
 turns while all weights are equal.
 
-How much of its interval a peer has waited outlives the picker, so frequent rebuilds favour nobody. A peer that joins
-is due after a whole interval; a new weight changes the rest of the interval at once (in Envoy from the next on).
+How much of its interval a peer has waited outlives the picker, so frequent
+rebuilds favour nobody. A peer that joins is due after a whole interval; a new
+weight changes the rest of the interval at once (in Envoy from the next on).
 """
 
 from __future__ import annotations
@@ -93,5 +97,4 @@ POLICY = Policy(
     Expectation.SEQUENCE,
     Edf,
     Options(),
-    aliases=("earliest_deadline_first",),
 )

@@ -1,17 +1,22 @@
-"""Interleaved weighted round robin: rounds over all backends, which each drops out of when its weight is used up.
+"""Interleaved weighted round robin: rounds that light backends drop out of.
 
-Two queues, as in Kitex and dubbo-go: the head of the first takes the call, and goes to its end while it has turns left,
-or else to the second queue with its turns renewed. When the first is empty, the queues change places. For a:5 b:1 c:1:
+A backend drops out when its weight is used up. Two queues, as in Kitex and
+dubbo-go: the head of the first takes the call, and goes to its end while it
+has turns left, or else to the second queue with its turns renewed. When the
+first is empty, the queues change places. For a:5 b:1 c:1:
 
     round     1        2    3    4    5    |  1        2    3    4    5
     turns     a b c    a    a    a    a    |  b c a    a    a    a    a
 
-The second cycle begins in the order in which turns were used up, lightest first, and so do all after it. Counts are
-exact after every cycle. The heaviest end each cycle alone, in a run as long as the two largest weights differ: smoother
-than wrr_plain, bumpier than smooth_wrr. Kitex turns its list by a random number first; here it begins in key order.
+The second cycle begins in the order in which turns were used up, lightest
+first, and so do all after it. Counts are exact after every cycle. The
+heaviest end each cycle alone, in a run as long as the two largest weights
+differ: smoother than wrr_plain, bumpier than smooth_wrr. Kitex turns its list
+by a random number first; here it begins in key order.
 
-The round and whose turn it was outlive the picker, so frequent rebuilds favour nobody. When weights change, the round
-stays at the same part of the largest weight; one that joins takes part from there on.
+The round and whose turn it was outlive the picker, so frequent rebuilds
+favour nobody. When weights change, the round stays at the same part of the
+largest weight; one that joins takes part from there on.
 """
 
 from __future__ import annotations
@@ -107,6 +112,4 @@ class Iwrr:
         return weight < weight_then or (weight == weight_then and identity <= place.last)
 
 
-POLICY = Policy(
-    "iwrr", "exact shares by weight, in rounds", Expectation.SEQUENCE, Iwrr, aliases=("interleaved_wrr", "interleaved")
-)
+POLICY = Policy("iwrr", "exact shares by weight, in rounds", Expectation.SEQUENCE, Iwrr, aliases=("interleaved_wrr",))

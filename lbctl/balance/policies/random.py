@@ -1,6 +1,7 @@
-"""Random: every call to a peer drawn uniformly, whatever its weight and whatever came before.
+"""Random: every call to a peer drawn uniformly, weights ignored.
 
-Independent draws are uneven in the short run, and that is no fault: with n peers each count is about N/n with a
+What came before does not matter. Independent draws are uneven in the short
+run, and that is no fault: with n peers each count is about N/n with a
 standard deviation of sqrt(N/n (1 - 1/n)).
 
     peers   calls   expected each   two of three runs within

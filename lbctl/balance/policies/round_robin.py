@@ -1,7 +1,8 @@
 """Round robin: each peer in turn, whatever its weight, from a random start.
 
-The start is random because a picker is rebuilt at every change: one that always began with the first peer would
-favour it when changes are frequent, and many clients that start together would all begin with the same backend.
+The start is random because a picker is rebuilt at every change: one that
+always began with the first peer would favour it when changes are frequent,
+and many clients that start together would all begin with the same backend.
 
     start   picks of a, b, c          counts after 10
     0       a b c a b c a b c a       4 3 3
@@ -40,4 +41,4 @@ class RoundRobin:
         """Leave nothing behind: the next picker starts at random."""
 
 
-POLICY = Policy("round_robin", "each backend in turn, weights ignored", Expectation.COUNTS, RoundRobin)
+POLICY = Policy("round_robin", "each backend in turn, weights ignored", Expectation.COUNTS, RoundRobin, aliases=("rr",))

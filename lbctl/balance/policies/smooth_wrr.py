@@ -1,7 +1,8 @@
-"""Smooth weighted round robin, nginx's rule: exact shares by weight, spread out instead of in runs.
+"""Smooth weighted round robin, nginx's rule: exact shares by weight.
 
-Before each pick every peer's current weight grows by its weight; the first one with the greatest takes the call and
-pays the sum of all weights. For a:5 b:1 c:1 (sum 7):
+Picks of one peer are spread out instead of in runs. Before each pick every
+peer's current weight grows by its weight; the first one with the greatest
+takes the call and pays the sum of all weights. For a:5 b:1 c:1 (sum 7):
 
     pick   after growing    chosen   after paying
     1       5   1   1       a        -2   1   1
@@ -12,44 +13,86 @@ pays the sum of all weights. For a:5 b:1 c:1 (sum 7):
     6       9  -1  -1       a         2  -1  -1
     7       7   0   0       a         0   0   0
 
-A peer's current weight over the sum is the number of calls it is owed, N p - count. That number is the peer's credit
-and outlives the picker, so a rebuild every few picks does not favour the heaviest. Where a set or its weights change:
+A peer's current weight over the sum is the number of calls it is owed, N p -
+count. Runs are short, but not always 1: a comes four times in a row where two
+cycles meet. What happens to what is owed when the set or its weights change:
 
-- a new peer starts at 0;
-- the credit of peers that are not in the set is shared out by weight, which keeps the sum 0 and cannot make a burst;
-- credit is in calls, so new weights change the future shares and owe nobody more calls than before.
+- state=spread, the default: it outlives the picker, so a rebuild every few
+  picks favours nobody. It is in calls, so new weights owe nobody more calls
+  than before. A new peer starts at 0, and what peers outside the set are owed
+  is shared out by weight, which keeps the sum 0: no bursts.
+- state=kratos keeps the current weights themselves, as Kratos, nginx and
+  others do. A peer that leaves takes its own along, so the sum is not 0 any
+  more, and the others catch up with one another in a burst: when a leaves
+  after pick 3, with b at -4 and c at 3, the next are c c c c b c b c.
+- state=reset starts from 0 with every picker, as Kratos' gRPC balancer does.
+  Rebuilt after every 1 or 2 picks, all calls go to a; after every 3, the
+  shares are 67 %, 33 % and 0.
+
+max_fails above 0 turns on nginx's handling of failures (its default is 1,
+with a fail_timeout of 10 s). A failure takes weight / max_fails off a peer's
+effective weight, which each selection it takes part in raises by 1; after
+max_fails of them the peer is left out until fail_timeout has passed. A retry
+leaves out peers that were tried. Failures are lost connections, deadlines and
+UNAVAILABLE. For a:5, failing always, b:1 and c:1 with max_fails=5, peers
+tried per call:
+
+    ab c ab ab ab c ab b b c b c ...      a is out after its fifth failure
+
+Shares are then what failures make them, and no test judges them. Where
+everyone is out nginx answers 502; lbctl goes on as though nobody was.
 """
 
 from __future__ import annotations
 
-from collections import Counter
-from collections.abc import Iterator, Sequence
-from itertools import chain
+from collections.abc import Sequence
+from dataclasses import dataclass
 from math import gcd
-from operator import length_hint
+from typing import Final
 
+from lbctl.balance.ahead import Ahead
 from lbctl.balance.peer import Peer
-from lbctl.balance.policies.base import Call, Expectation, Law, Policy, Setup, Why, weights_of
+from lbctl.balance.policies.base import Call, Expectation, Law, Picker, Policy, Setup, Why, weights_of
+from lbctl.balance.policies.nginx_wrr import NginxWrr
+from lbctl.balance.policies.options import option
 from lbctl.balance.smooth import Smooth, furthest, settled
 
-REPLAY = 1 << 18  # a cycle of at most so many picks is computed once and then replayed
-_FIRST, _LARGEST = 32, 4096  # picks computed at a time: few for a picker that may soon be replaced
+STATES: Final = ("spread", "kratos", "reset")
+
+
+@dataclass(frozen=True, slots=True)
+class Options:
+    """What becomes of credit, and of failures."""
+
+    state: str = option("spread", "what a change of the set does to what peers are owed", choices=STATES)
+    max_fails: int = option(
+        0, "failures after which a backend is left out, as in nginx; 0: failures change nothing", least=0
+    )
+    fail_timeout: float = option(10.0, "how long it is left out", least=0, unit="duration")
+
+    def __post_init__(self) -> None:
+        if self.max_fails and self.state != "spread":
+            raise ValueError("max-fails keeps current weights as nginx does, state cannot be chosen with it")
 
 
 class SmoothWrr:
-    """Hands out blocks of picks computed ahead, and knows how much of the current block is gone."""
+    """Hands out picks computed ahead; what each peer is owed is its credit.
 
-    def __init__(self, peers: Sequence[Peer], setup: Setup) -> None:
+    Credit is in calls; with state=kratos it is the current weight.
+    """
+
+    def __init__(self, peers: Sequence[Peer], setup: Setup, state: str = "spread") -> None:
         weights = weights_of(peers)
         divisor = gcd(*weights)
         self._peers = peers
         self._weights = [weight // divisor for weight in weights]
         self._sum = sum(self._weights)
-        self._opening = settled([peer.credit for peer in peers], self._weights)
+        self._state = state
+        self._scale = 1.0 if state == "spread" else sum(weights) / _thousandths(peers)
+        self._opening = self._opened()
         self._smooth = Smooth(self._weights, self._opening)
-        self._block: list[Peer] = []
-        self._left: Iterator[Peer] = iter(())
-        self._next = chain.from_iterable(self._blocks()).__next__
+        self._ahead = Ahead(peers, self._weights, self._smooth.take)
+        self._next = self._ahead.next
 
     def pick(self, call: Call) -> Peer:
         return self._next()
@@ -64,49 +107,48 @@ class SmoothWrr:
         return peer, Why("the greatest current weight, each grown by its weight", ("weight", "current"), tuple(rows))
 
     def law(self) -> Law:
-        return Law([weight / self._sum for weight in self._weights], furthest(self._opening))
+        middle = sum(self._opening) / len(self._opening)  # who is first does not depend on what all have in common
+        return Law(
+            [weight / self._sum for weight in self._weights], furthest([each - middle for each in self._opening])
+        )
 
     def retire(self) -> None:
         for peer, credit in zip(self._peers, self._owed(), strict=True):
-            peer.credit = credit
+            peer.credit = credit * self._scale
+
+    def _opened(self) -> list[float]:
+        if self._state == "reset":
+            return [0.0] * len(self._peers)
+        owed = [peer.credit / self._scale for peer in self._peers]
+        return settled(owed, self._weights) if self._state == "spread" else owed
 
     def _owed(self) -> list[float]:
         """The calls owed to each peer now: what the computed picks left, less those that were not handed out."""
-        left = length_hint(self._left)
-        unused = Counter(self._block[len(self._block) - left :])
+        unused = self._ahead.unused()
+        left = unused.total()
         return [
             credit - (left * weight - unused[peer] * self._sum) / self._sum
             for peer, weight, credit in zip(self._peers, self._weights, self._smooth.credits(), strict=True)
         ]
 
-    def _blocks(self) -> Iterator[Iterator[Peer]]:
-        """Compute blocks until a whole cycle has given every peer its weight, then replay that cycle."""
-        size = _FIRST
-        cycle: list[Peer] = []
-        while not self._repeats(cycle):
-            if len(cycle) == self._sum or self._sum > REPLAY:
-                cycle = []
-            block = self._computed(min(size, self._sum - len(cycle)))
-            cycle += block
-            yield self._handed(block)
-            size = min(size * 2, _LARGEST)
-        cycle *= 1 + _LARGEST // self._sum
-        while True:
-            yield self._handed(cycle)
 
-    def _computed(self, count: int) -> list[Peer]:
-        peers = self._peers
-        return [peers[index] for index in self._smooth.take(count)]
-
-    def _handed(self, block: list[Peer]) -> Iterator[Peer]:
-        self._block, self._left = block, iter(block)
-        return self._left
-
-    def _repeats(self, cycle: list[Peer]) -> bool:
-        if len(cycle) != self._sum:
-            return False
-        counts = Counter(cycle)
-        return all(counts[peer] == weight for peer, weight in zip(self._peers, self._weights, strict=True))
+def _thousandths(peers: Sequence[Peer]) -> int:
+    """Weights are in these while a peer is warming up."""
+    return 1000 if any(peer.warmth != 1.0 for peer in peers) else 1
 
 
-POLICY = Policy("smooth_wrr", "exact shares by weight, evenly spread", Expectation.SEQUENCE, SmoothWrr)
+def _build(peers: Sequence[Peer], setup: Setup) -> Picker:
+    options: Options = setup.options
+    if options.max_fails:
+        return NginxWrr(peers, setup, options.max_fails, options.fail_timeout)
+    return SmoothWrr(peers, setup, options.state)
+
+
+POLICY = Policy(
+    "smooth_wrr",
+    "exact shares by weight, evenly spread",
+    Expectation.SEQUENCE,
+    _build,
+    Options(),
+    aliases=("wrr", "swrr"),
+)

@@ -1,7 +1,9 @@
-"""Static stride: gRPC's scheduler of weighted_round_robin, with the registry's weights instead of reported ones.
+"""Static stride: gRPC's scheduler of weighted_round_robin.
 
-Weights are scaled so that the largest is 65535. One number counts upwards; number q asks backend q mod n in generation
-q div n, and its turn it is when (s g + 32767 b) mod 65535 >= 65535 - s, for scaled weight s, generation g, backend b.
+Here it goes by the registry's weights, not by reported ones. Weights are
+scaled so that the largest is 65535. One number counts upwards; number q asks
+backend b = q mod n in generation g = q div n. With the scaled weight s, its
+turn it is when the remainder (s g + 32767 b) mod 65535 is at least 65535 - s.
 For a:1 b:2 c:3, scaled to 21845, 43690 and 65535, from number 0:
 
     number       0      1      2      3      4      5      6      7      8
@@ -10,15 +12,20 @@ For a:1 b:2 c:3, scaled to 21845, 43690 and 65535, from number 0:
     at least     43690  21845  0      43690  21845  0      43690  21845  0
     picked              b      c                    c      a      b      c
 
-So the order is b c c a b c: not smooth, but in proportion from any starting number, which is the whole state. It starts
-at random, and a successor of the picker goes on with it, so frequent rebuilds favour nobody.
+So the order is b c c a b c: not smooth, but in proportion from any starting
+number, which is the whole state. It starts at random, and a successor of the
+picker goes on with it, so frequent rebuilds favour nobody.
 
-- clamp=none is grpc-go's: a weight that scales to 0, below 1 / 131070 of the largest, is never picked.
-- clamp=core, of the C++ core: weights are at most 10 times their mean, and at least 1 % of it.
+- clamp=none is grpc-go's: a weight that scales to 0, below 1 / 131070 of the
+  largest, is never picked.
+- clamp=core, of the C++ core: weights are at most 10 times their mean, and at
+  least 1 % of it.
 - clamp=java: at most 10 times their mean, and at least 10 % of it.
 
-Shares are those of the scaled and clamped weights. Within any number of generations a count is within one of its part;
-between them light backends come in two bunches, all even and all odd ones, which matters when there are many.
+Shares are those of the scaled and clamped weights. Within any number of
+generations a count is within one of its part; between them light backends
+come in two bunches, all even and all odd ones, which matters when there are
+many.
 """
 
 from __future__ import annotations

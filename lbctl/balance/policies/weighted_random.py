@@ -1,68 +1,130 @@
-"""Weighted random: every call to a peer drawn with probability weight / total, whatever came before.
+"""Weighted random: every call to a peer drawn by weight.
 
-A draw is one slot of a table in which each peer fills as many slots as its weight. A total above the table's size is
-cut down to it: each peer gets the whole part of its slots, and the slots left over are drawn again among the
-remainders, so the law stays exact and a draw costs the same for any weights.
+The probability is weight / total, whatever came before. There are several
+ways to draw, option form, and one law. For weights 5 1 1 and the number r, 0
+to 6:
 
-    weights 5 1 1    a a a a a b c                   a 5/7, b 1/7, c 1/7
+    form          how r becomes a backend                        memory   pick
+    table         slots  a a a a a b c                           65536    O(1)
+    expanded      slots  a a a a a b c                           total    O(1)
+    cumulative    running sums 5 6 7, the first above r          n        O(log n)
+    alias         one slot each, shared with one other           n        O(1)
+    hybrid        list of light ones, running sums of the rest   light    O(log n)
+    dynamic       expanded, weights cut down to fit in memory    limit    O(1)
 
-    weights 5 1 1    a a _ _      in 4 slots         a 20/7 = 2 + 6/7 slots, b and c 0 + 4/7 each
-                     _ is drawn with 6 : 4 : 4       a 2/4 + 2/4 x 6/14 = 5/7
+- table, the default, is a list of 65536 slots at most. Above that each peer
+  gets the whole part of its slots, and those left over are drawn again among
+  the remainders, so the law stays exact:
+
+    weights 5 1 1   a a _ _   in 4 slots          a 20/7 = 2 + 6/7, b and c 4/7
+                    _ is drawn with 6 : 4 : 4     a 2/4 + 2/4 x 6/14 = 5/7
+
+- expanded takes out the common divisor; a list of more than a million entries
+  is not written out, running sums draw the same.
+- alias, n = 3: a owns its slot, b 3/7 of its own and c too, the rest is a's:
+  a (1 + 4/7 + 4/7) / 3 = 5/7.
+- hybrid lists backends of weight up to threshold.
+- dynamic changes the law. Weights may be at most memory-limit / 8 / n, and
+  never less than 5 or more than 100. mapping=clamp cuts larger ones: 100 1
+  with a cap of 5 becomes 5 1, and 50 25 becomes 5 5. mapping=scale lowers all
+  in proportion, to 1 at least: 50 25 becomes 5 3. Shares are those
+  afterwards.
+
+Draws are uneven in the short run: a count is N p with a standard deviation of
+sqrt(N p (1 - p)). Nothing is kept when peers join, leave or change weights.
 """
 
 from __future__ import annotations
 
-import math
 from collections.abc import Iterator, Sequence
-from itertools import accumulate, chain
+from dataclasses import dataclass
+from itertools import chain
+from math import gcd
 from random import Random
+from typing import Final
 
+from lbctl.balance.draws import EXPANDED, Alias, Cumulative, Draws, Expanded, Hybrid, Table, capped, weight_cap
 from lbctl.balance.peer import Peer
 from lbctl.balance.policies.base import Call, Expectation, Law, Policy, Setup, Why, weights_of
+from lbctl.balance.policies.options import option
 
-SLOTS = 1 << 16
-_BATCH = 256
+_FORMS: Final = ("table", "expanded", "cumulative", "alias", "hybrid", "dynamic")
+_BATCH: Final = 256
+
+
+@dataclass(frozen=True, slots=True)
+class Options:
+    """How a draw is made."""
+
+    form: str = option("table", "how a draw is made", choices=_FORMS)
+    threshold: int = option(20, "hybrid: the largest weight that is listed", least=0)
+    memory_limit: int = option(1 << 20, "dynamic: bytes of the list", least=1)
+    mapping: str = option("clamp", "dynamic: what becomes of weights that are too large", choices=("clamp", "scale"))
 
 
 class WeightedRandom:
     """Draws peers independently in proportion to their weights, in batches."""
 
-    def __init__(self, peers: Sequence[Peer], setup: Setup, slots: int = SLOTS) -> None:
+    def __init__(self, peers: Sequence[Peer], setup: Setup) -> None:
+        options: Options = setup.options
         self._peers = peers
         self._weights = weights_of(peers)
-        self._next = chain.from_iterable(_draws(peers, self._weights, setup.rng, slots)).__next__
+        self._drawn = self._weights
+        if options.form == "dynamic":
+            self._drawn = capped(self._weights, weight_cap(options.memory_limit, len(peers)), options.mapping)
+        self._next = chain.from_iterable(_batches(peers, _draws(self._drawn, options), setup.rng)).__next__
 
     def pick(self, call: Call) -> Peer:
         return self._next()
 
     def why(self, call: Call) -> tuple[Peer, Why]:
         law, peer = self.law(), self._next()
-        rows = [
-            (each, (str(weight), f"{share:.2%}"))
-            for each, weight, share in zip(self._peers, self._weights, law.shares, strict=True)
+        if self._drawn is self._weights:
+            rows = [
+                (each, (str(weight), f"{share:.2%}"))
+                for each, weight, share in zip(self._peers, self._weights, law.shares, strict=True)
+            ]
+            return peer, Why("drawn by weight", ("weight", "chance"), tuple(rows))
+        counted = [
+            (each, (str(weight), str(drawn), f"{share:.2%}"))
+            for each, weight, drawn, share in zip(self._peers, self._weights, self._drawn, law.shares, strict=True)
         ]
-        return peer, Why("drawn by weight", ("weight", "chance"), tuple(rows))
+        return peer, Why("drawn by weight, cut down to fit", ("weight", "counts as", "chance"), tuple(counted))
 
     def law(self) -> Law:
-        total = sum(self._weights)
-        return Law([weight / total for weight in self._weights], drawn=True)
+        total = sum(self._drawn)
+        return Law([weight / total for weight in self._drawn], drawn=True)
 
     def retire(self) -> None:
         """Leave nothing behind: draws are independent."""
 
 
-def _draws(peers: Sequence[Peer], weights: Sequence[int], rng: Random, slots: int) -> Iterator[list[Peer]]:
-    total = sum(weights)
-    size = min(total // math.gcd(*weights), slots)
-    filled = [divmod(weight * size, total) for weight in weights]
-    table = [peer for peer, (whole, _) in zip(peers, filled, strict=True) for _ in range(whole)]
-    while len(table) == size:
-        yield rng.choices(table, k=_BATCH)
-    open_ended = [*table, *[None] * (size - len(table))]
-    remainders = list(accumulate(rest for _, rest in filled))
+def _draws(weights: Sequence[int], options: Options) -> Draws:
+    divisor = gcd(*weights)
+    reduced = [weight // divisor for weight in weights]
+    match options.form:
+        case "alias":
+            return Alias(reduced)
+        case "hybrid":
+            return Hybrid(weights, options.threshold)
+        case "expanded" | "dynamic" if sum(reduced) <= EXPANDED:
+            return Expanded(reduced)
+        case "table":
+            return Table(reduced)
+        case _:
+            return Cumulative(reduced)
+
+
+def _batches(peers: Sequence[Peer], draws: Draws, rng: Random) -> Iterator[list[Peer]]:
     while True:
-        batch = rng.choices(open_ended, k=_BATCH)
-        yield [peer or rng.choices(peers, cum_weights=remainders)[0] for peer in batch]
+        yield [peers[index] for index in draws.batch(rng, _BATCH)]
 
 
-POLICY = Policy("weighted_random", "a backend by chance, by weight", Expectation.MULTINOMIAL, WeightedRandom)
+POLICY = Policy(
+    "weighted_random",
+    "a backend by chance, by weight",
+    Expectation.MULTINOMIAL,
+    WeightedRandom,
+    Options(),
+    aliases=("wr",),
+)

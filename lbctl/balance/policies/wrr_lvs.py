@@ -1,16 +1,21 @@
-"""Weighted round robin of LVS (IPVS): a threshold falls from the largest weight, whoever weighs as much has a turn.
+"""Weighted round robin of LVS (IPVS): turns above a falling threshold.
 
-Each round takes every backend of at least the threshold once, in order; then the threshold falls by the common divisor
-of the weights, and from the smallest it goes back to the largest. For a:4 b:3 c:2 (divisor 1):
+The threshold falls from the largest weight. Each round takes every backend of
+at least the threshold once, in order; then the threshold falls by the common
+divisor of the weights, and from the smallest it goes back to the largest. For
+a:4 b:3 c:2 (divisor 1):
 
     threshold   4    3      2        1
     turns       a    a b    a b c    a b c        one cycle: a a b a b c a b c
 
-Counts are exact after every cycle. Heavy backends come first and alone, in a run as long as the two largest weights
-differ, so this is smoother than wrr_plain and bumpier than smooth_wrr: 5 1 1 gives a a a a a b c.
+Counts are exact after every cycle. Heavy backends come first and alone, in a
+run as long as the two largest weights differ, so this is smoother than
+wrr_plain and bumpier than smooth_wrr: 5 1 1 gives a a a a a b c.
 
-The threshold and whose turn it was outlive the picker, so frequent rebuilds favour nobody. When weights change, the
-threshold stays at the same part of the largest weight; one that joins has a turn when the threshold has come to it.
+The threshold and whose turn it was outlive the picker, so frequent rebuilds
+favour nobody. When weights change, the threshold stays at the same part of
+the largest weight; one that joins has a turn when the threshold has come to
+it.
 """
 
 from __future__ import annotations

@@ -1,17 +1,19 @@
-"""Plain weighted round robin: each backend as many times in a row as its weight says, one backend after the other.
+"""Plain weighted round robin: each backend as often in a row as it weighs.
 
     weights          order of one cycle     longest run
     a:1 b:2 c:3      a b b c c c            3
     a:5 b:1 c:1      a a a a a b c          5
     a:10 b:20        a b b                  2, the common divisor is taken out
 
-Counts are exact after every cycle, and within one a count is off by up to w (1 - w / sum): heavy backends get bursts.
-Load tests of a real service want smooth_wrr, which has the same shares; this one shows what bursts do.
+Counts are exact after every cycle, and within one a count is off by up to w
+(1 - w / sum): heavy backends get bursts. Load tests of a real service want
+smooth_wrr, which has the same shares; this one shows what bursts do.
 
-The place in the cycle outlives the picker: the run goes on where it was, also when its weight changed (then at the
-same part of it). When the backend whose run it was has gone, the next one follows, and one that joins waits for its
-turn. Implementations that restart the cycle, or take a counter modulo its new length, favour the first backends when
-changes are frequent.
+The place in the cycle outlives the picker: the run goes on where it was, also
+when its weight changed (then at the same part of it). When the backend whose
+run it was has gone, the next one follows, and one that joins waits for its
+turn. Implementations that restart the cycle, or take a counter modulo its new
+length, favour the first backends when changes are frequent.
 """
 
 from __future__ import annotations
@@ -69,10 +71,4 @@ class WrrPlain:
         return before
 
 
-POLICY = Policy(
-    "wrr_plain",
-    "exact shares by weight, in runs",
-    Expectation.SEQUENCE,
-    WrrPlain,
-    aliases=("weighted_round_robin_plain",),
-)
+POLICY = Policy("wrr_plain", "exact shares by weight, in runs", Expectation.SEQUENCE, WrrPlain)

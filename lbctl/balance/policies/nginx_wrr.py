@@ -1,0 +1,70 @@
+"""The picker of smooth_wrr with max_fails: smooth weighted round robin over nginx's effective weights."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Final
+
+from lbctl.balance.nginx_peers import Server, choose
+from lbctl.balance.peer import Peer
+from lbctl.balance.policies.base import Call, Law, Setup, Why, by_weight, weights_of
+from lbctl.model import Code, Origin, Reply
+
+_SECOND_NS: Final = 1_000_000_000
+_LOST: Final = (Code.UNAVAILABLE, Code.DEADLINE_EXCEEDED)
+_BROKEN: Final = (Origin.TRANSPORT, Origin.HTTP)
+
+
+class NginxWrr:
+    """Chooses as nginx does; a peer's server, with all its counters, is its memory.
+
+    Where nginx would answer 502, because every server is out or was tried, the rule goes over those that were tried,
+    and then over those that are out.
+    """
+
+    def __init__(self, peers: Sequence[Peer], setup: Setup, max_fails: int, fail_timeout: float) -> None:
+        self._peers = peers
+        self._fail_timeout = fail_timeout
+        self._servers: dict[Server, Peer] = {}
+        for peer, weight in zip(peers, weights_of(peers), strict=True):
+            server = peer.memory if isinstance(peer.memory, Server) else Server(weight, max_fails)
+            server.weighs(weight)
+            peer.memory = server
+            self._servers[server] = peer
+
+    def pick(self, call: Call) -> Peer:
+        servers = self._servers
+        now, timeout = call.now_ns // _SECOND_NS, self._fail_timeout
+        tried = [peer.memory for peer in call.tried]
+        server = choose(servers, now, timeout, tried) or choose(servers, now, timeout) or choose(servers, now, -1.0)
+        assert server is not None, "a time-out below 0 leaves nobody out"
+        return servers[server]
+
+    def why(self, call: Call) -> tuple[Peer, Why]:
+        now = call.now_ns // _SECOND_NS
+        before = [
+            (server.effective, server.current, server.fails, server.is_out(now, self._fail_timeout))
+            for server in self._servers
+        ]
+        peer = self.pick(call)
+        rows = []
+        for server, (effective, current, fails, out) in zip(self._servers, before, strict=True):
+            shown = "out" if out else str(current + effective)
+            rows.append((self._servers[server], (f"{effective}/{server.weight}", shown, str(fails))))
+        columns = ("effective", "current", "fails")
+        return peer, Why("the greatest current weight, each grown by its effective weight", columns, tuple(rows))
+
+    def law(self) -> Law:
+        return Law(by_weight(self._peers))
+
+    def retire(self) -> None:
+        """Leave everything as it is: the counters are the peers'."""
+
+    def ended(self, peer: Peer, begun_ns: int, now_ns: int, reply: Reply) -> None:
+        server = peer.memory
+        if not isinstance(server, Server) or len(self._servers) == 1:
+            return  # nginx ignores failures of an only server
+        if reply.is_ok or not (reply.code in _LOST or reply.origin in _BROKEN):
+            server.succeeded()
+        else:
+            server.failed(now_ns // _SECOND_NS)
