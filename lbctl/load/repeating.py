@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from random import Random
 
 from lbctl.clock import Clock
@@ -11,6 +12,33 @@ from lbctl.load.plan import Repeating
 from lbctl.load.retrying import Retrying
 from lbctl.load.throttle import Budget, Throttle
 from lbctl.rpc.alarm import Alarm
+from lbctl.stats.report import Repeated
+
+
+def repeated_of(repeating: Repeating, attempts: Attempts | None) -> Repeated | None:
+    """What came of it so far."""
+    policy = repeating.hedging or repeating.retry
+    if policy is None or attempts is None:
+        return None
+    counts, throttle = attempts.counts, attempts.throttle
+    return Repeated(
+        policy="hedging" if repeating.hedging is not None else "retry",
+        max_attempts=policy.max_attempts,
+        sent=counts.sent,
+        cancelled=counts.cancelled,
+        throttled=counts.throttled,
+        refused=counts.refused,
+        exhausted=counts.exhausted,
+        waiting=len(attempts.held),
+        codes=dict(counts.codes.most_common()),
+        tokens=None if throttle is None else throttle.tokens / 1000,
+    )
+
+
+def retried_of(transparent: Mapping[str, int], repeated: Repeated | None) -> Mapping[str, int]:
+    """Retries by why: of calls that were not processed, and of those that had failed. A hedge is no retry."""
+    by_policy = repeated.sent if repeated is not None and repeated.policy == "retry" else 0
+    return {**transparent, **({"policy": by_policy} if by_policy else {})}
 
 
 def attempts_of(repeating: Repeating, rng: Random, clock: Clock, alarm: AlarmMaker = Alarm) -> Attempts | None:

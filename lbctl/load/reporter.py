@@ -11,6 +11,7 @@ from lbctl.balance.balancer import Balancer
 from lbctl.balance.envelope import Band
 from lbctl.clock import Clock
 from lbctl.load.accounts import Accounts
+from lbctl.load.attempts import Attempts
 from lbctl.load.backends import Backends
 from lbctl.load.engine import Engine
 from lbctl.load.engines import remarks
@@ -18,6 +19,7 @@ from lbctl.load.lane import Lane
 from lbctl.load.loops import Loop
 from lbctl.load.plan import Task
 from lbctl.load.pulse import Pulse
+from lbctl.load.repeating import repeated_of, retried_of
 from lbctl.load.replay import Bands, replayed
 from lbctl.load.warnings import on_connections, on_drops, on_refusals, on_starts, on_waits
 from lbctl.load.wires import sum_of, untold, wire_of
@@ -46,6 +48,7 @@ class Reporter:
     backends: Backends
     pulse: Pulse
     events: Sequence[Event]
+    attempts: Attempts | None = None
     _balance: Balance | None = field(default=None, init=False)
     _balance_ns: int = field(default=0, init=False)
     explanation: Explanation | None = field(default=None, init=False)  # written by the run
@@ -64,6 +67,8 @@ class Reporter:
         waits = _waits(tally)
         self._renew(fresh=over)
         wire = self._wire
+        repeated = repeated_of(task.repeating, self.attempts)
+        retried = retried_of(engine.retries, repeated)
         return Report(
             service=task.service,
             method=task.method,
@@ -84,7 +89,7 @@ class Reporter:
             cancelled=tally.cancelled,
             dropped=loop.dropped,
             attempts=self.backends.picks - engine.given_back,
-            retries=engine.retries.total(),
+            retries=sum(retried.values()),
             in_flight=engine.in_flight,
             codes=tally.codes,
             error_groups=tally.error_groups(),
@@ -103,7 +108,8 @@ class Reporter:
             streams=_streams(tally.streams) if self.backends.streaming else None,
             wire=wire,
             waits=waits,
-            retried=dict(engine.retries),
+            retried=retried,
+            repeated=repeated,
             grace_s=self._grace_left_s() if stopping else None,
             explanation=self.explanation,
         )
@@ -191,6 +197,7 @@ def _row(lane: Lane, expected: float, wire: Wire, band: Band | None) -> BackendR
         joined_s=lane.joined_s,
         left_s=lane.left_s,
         dropped=lane.dropped,
+        passed=lane.passed,
         wire=wire,
         band=None if band is None else (band.low, band.high),
     )

@@ -27,9 +27,9 @@ from lbctl.load.load_reports import LoadReports, beside, wants_trailers
 from lbctl.load.loops import loop_for
 from lbctl.load.plan import Task
 from lbctl.load.pulse import Pulse
+from lbctl.load.repeating import attempts_of
 from lbctl.load.reporter import Reporter
 from lbctl.load.stopwatch import Stopwatch
-from lbctl.load.repeating import attempts_of
 from lbctl.model import Event, Instance
 from lbctl.rpc.dial import TCP, Network
 from lbctl.rpc.link import Flusher
@@ -55,6 +55,7 @@ class Run:
         self._events = EventLog()
         accounts = Accounts(tally, clock)
         plan = task.plan
+        self._attempts = attempts_of(task.repeating, Random(task.seed), clock)
         self._engine = Engine(
             balancer,
             accounts,
@@ -64,7 +65,6 @@ class Run:
             retry=task.retry,
             judge=task.judge,
             attempts=self._attempts,
-        self._attempts = attempts_of(task.repeating, Random(task.seed), clock)
         )
         self._loop = loop_for(plan, self._engine, clock, alarms, task.connection.connections)
         dialling = _dialling(task, flusher, clock, network)
@@ -80,6 +80,7 @@ class Run:
         self._reporter = Reporter(
             task, clock, self._engine, self._loop, accounts, balancer, self.backends, self._pulse, self._events
         )
+        self._reporter.attempts = self._attempts
         balancer.on_change = self._engine.repicked
         if task.explain:
             balancer.explain(self._explained)
@@ -137,6 +138,8 @@ class Run:
                     # Cancelled: nobody waits for what is in flight.
                     self.abort()
                 self._pulse.stop()
+                if self._attempts is not None:
+                    self._attempts.close()
                 for timer in self._timers.values():
                     timer.cancel()
                 self._end_reason = self._why
@@ -144,8 +147,6 @@ class Run:
     def _begin(self) -> None:
         """Issue the first calls, unless somebody stopped the run before."""
         if self._why != _COMPLETED:
-                if self._attempts is not None:
-                    self._attempts.close()
             return self._idle()
         if self._task.plan.duration_s is not None:
             self._after("duration", self._task.plan.duration_s, self._look_at_the_time)

@@ -78,6 +78,7 @@ class BackendRow:
     joined_s: float
     left_s: float | None
     dropped: int = 0
+    passed: int = 0  # attempts that failed here, and whose calls went on
     wire: Wire = field(default_factory=Wire)  # a second old at most
     band: tuple[float, float] | None = None  # where the same run, simulated, puts its share; once it is over
 
@@ -104,6 +105,27 @@ class Streams:
     def arrived(self) -> int:
         """Messages received so far: also those of calls in flight, where only the first of each is missing."""
         return max(self.received, self.gaps.total)
+
+
+@dataclass(frozen=True, slots=True)
+class Repeated:
+    """The further attempts that a policy made, beside those of calls that a backend did not process.
+
+    ``codes``: how attempts ended that others followed. ``cancelled``: hedges that were not needed any more.
+    ``throttled``: further attempts that tokens or a budget forbade; ``refused``: that the server did not want;
+    ``exhausted``: calls that failed although every attempt was made. ``waiting``: calls that wait for their next one.
+    """
+
+    policy: str  # retry | hedging
+    max_attempts: int
+    sent: int = 0
+    cancelled: int = 0
+    throttled: int = 0
+    refused: int = 0
+    exhausted: int = 0
+    waiting: int = 0
+    codes: Mapping[Code, int] = field(default_factory=dict)
+    tokens: float | None = None  # left of retryThrottling's
 
 
 @dataclass(frozen=True, slots=True)
@@ -215,4 +237,10 @@ class Report:
     waits: Mapping[str, Wait] = field(default_factory=dict)  # connection | slot | window | peer
     grace_s: float | None = None  # while stopping: what is left until calls in flight are cancelled
     explanation: Explanation | None = None  # of the first pick, if it was asked for
-    retried: Mapping[str, int] = field(default_factory=dict)  # refused | goaway; retries by why
+    retried: Mapping[str, int] = field(default_factory=dict)  # refused | goaway | policy; retries by why
+    repeated: Repeated | None = None  # where a policy makes further attempts
+
+    @property
+    def amplification(self) -> float | None:
+        """Attempts per call; None before the first call."""
+        return self.attempts / self.issued if self.issued else None

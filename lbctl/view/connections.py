@@ -37,7 +37,7 @@ def _trouble(report: Report, least: float) -> Iterator[tuple[str, str]]:
     yield from _line("goaways", _named("", wire.goaways))
     resets = _named("received", wire.rst_received) + _named("sent", wire.rst_sent)
     yield from _line("resets", resets)
-    yield from _line("retries", _named("", report.retried))
+    yield from _line("retries", _named("", {why: n for why, n in report.retried.items() if why != "policy"}))
     odd = _named("", wire.anomalies)
     odd += [f"protocol errors {wire.protocol_errors:,}"] if wire.protocol_errors else []
     yield from _line("anomalies", odd)

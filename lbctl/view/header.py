@@ -140,7 +140,15 @@ def _totals(report: Report, ui: Ui, width: int, look: Look) -> Span:
 
 
 def _rare(report: Report) -> tuple[tuple[str, int], ...]:
-    return ("dropped", report.dropped), ("cancelled", report.cancelled), ("retries", report.retries)
+    found = report.repeated
+    hedges = found.sent if found is not None and found.policy == "hedging" else 0
+    return (
+        ("dropped", report.dropped),
+        ("cancelled", report.cancelled),
+        ("retries", report.retries),
+        ("hedges", hedges),
+        ("throttled", found.throttled if found is not None else 0),
+    )
 
 
 def _error_role(report: Report, look: Look) -> str:

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Mapping
 
 from lbctl import __version__
 from lbctl.model import Code, Event
-from lbctl.stats.report import BackendRow, Balance, ErrorGroup, Explanation, Load, Report
+from lbctl.stats.report import BackendRow, Balance, ErrorGroup, Explanation, Load, Repeated, Report
 from lbctl.view.figures import Document, histogram, latency_ms, rate, ratio, seconds_of, stamp
 from lbctl.view.wire_document import run_wire, streams, wire
 
@@ -40,6 +40,7 @@ def run_document(report: Report, thresholds: Iterable[Mapping[str, object]] = ()
         "backends": _backends(report),
         "events": [_event(event) for event in report.events],
         "generator": _generator(report),
+        "repeated": _repeated(report.repeated),
         "wire": run_wire(report),
         "streams": streams(report.streams, report.elapsed_s),
         "thresholds": [dict(threshold) for threshold in thresholds],
@@ -56,6 +57,7 @@ def _totals(report: Report) -> Document:
         "dropped": report.dropped,
         "attempts": report.attempts,
         "retries": report.retries,
+        "amplification": ratio(report.amplification),
         "rps": rate(report.completed, report.elapsed_s),
     }
 
@@ -116,6 +118,22 @@ def _explanation(found: Explanation | None) -> Document | None:
     }
 
 
+def _repeated(found: Repeated | None) -> Document | None:
+    if found is None:
+        return None
+    return {
+        "policy": found.policy,
+        "max_attempts": found.max_attempts,
+        "sent": found.sent,
+        "cancelled": found.cancelled,
+        "throttled": found.throttled,
+        "refused": found.refused,
+        "exhausted": found.exhausted,
+        "codes": _codes(found.codes),
+        "tokens": None if found.tokens is None else round(found.tokens, 3),
+    }
+
+
 def _backends(report: Report) -> list[Document]:
     picks = sum(row.picks for row in report.backends)
     expected = sum(row.expected for row in report.backends)
@@ -143,6 +161,7 @@ def _backend(row: BackendRow, picks: int, expected: float, elapsed_s: float) -> 
         "joined_s": seconds_of(row.joined_s),
         "left_s": None if row.left_s is None else seconds_of(row.left_s),
         "dropped": row.dropped,
+        "passed": row.passed,
         "wire": wire(row.wire),
     }
 

@@ -14,6 +14,7 @@ from lbctl.view.digest import Digest, digest
 from lbctl.view.event_panel import SERVER_FAULTS, event_lines_whole
 from lbctl.view.explanation import explanation_lines
 from lbctl.view.latency_panel import buckets
+from lbctl.view.repeat_lines import repeat_lines, transparent
 from lbctl.view.stream_lines import stream_lines, two
 from lbctl.view.table import p_words
 from lbctl.view.text import cell_len, clock, count, duration, error_rate, part, percent, plural, points, rate
@@ -87,7 +88,7 @@ def _totals(report: Report, look: Look, *, verbose: bool) -> list[str]:
         words
         for number, words in (
             (report.dropped, f"dropped {report.dropped:,}"),
-            (report.retries, f"retries {report.retries:,} ({report.attempts:,} attempts)"),
+            (transparent(report), f"retries {transparent(report):,} ({report.attempts:,} attempts)"),
             (report.in_flight, f"still in flight {report.in_flight:,}"),
             (picks != report.completed + report.in_flight, f"picks {picks:,}"),
         )
@@ -95,6 +96,7 @@ def _totals(report: Report, look: Look, *, verbose: bool) -> list[str]:
     ]
     if extra:
         lines.append("  also      " + "    ".join(extra))
+    lines += repeat_lines(report)
     lines.append(f"  policy    {look.show(_policy(report))}, seed {report.seed}")
     return lines + _times(report, verbose=verbose)
 
