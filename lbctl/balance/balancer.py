@@ -25,7 +25,7 @@ from typing import Any, Final, NamedTuple
 from lbctl.balance.epochs import Ledger
 from lbctl.balance.evidence import UNSTEADY, Epoch, Evidence
 from lbctl.balance.explaining import Explained, Explaining
-from lbctl.balance.guards.base import HEALTH, Ended, Guard
+from lbctl.balance.guards.base import HEALTH, Ended, Guard, moves_on
 from lbctl.balance.keys import Keys
 from lbctl.balance.peer import Nowhere, Peer
 from lbctl.balance.policies.base import Learning, Picker, Policy, Reported, Setup
@@ -39,6 +39,10 @@ _IGNORES_HEALTH: Final = "pick_first"  # the one policy of gRPC that does
 
 def _nobody(peer: Peer) -> None:
     """Nobody is asked."""
+
+
+def _unseen(before: Picker, after: Picker) -> None:
+    """Nobody compares."""
 
 
 def _unheard(kind: str, peer: Peer, text: str, level: str) -> None:
@@ -93,6 +97,7 @@ class Balancer:
         self.on_change: Callable[[], None] | None = None  # called when `picker` may have become another one
         self.on_probe: Callable[[Peer], None] = _nobody  # a policy asks this peer for a load report
         self.on_note: Callable[[str, Peer, str, str], None] = _unheard  # kind, peer, text and level of an event
+        self.on_rebuilt: Callable[[Picker, Picker], None] = _unseen  # the picker before, and now, of one policy
         self.version = 0  # grows with on_change
         self.watched = False  # somebody wants to know how attempts end
         self.trials: deque[Peer] = deque()  # peers out of the rotation that are to get one call each, to try them
@@ -221,6 +226,11 @@ class Balancer:
         if self.on_change is not None:
             self.on_change()
 
+    def untried(self, peer: Peer, trial_ns: int) -> None:
+        """A call that was to try the peer out has told nothing of it, or was never sent."""
+        for guard in self._guards:
+            guard.untried(peer, trial_ns)
+
     def call_off(self, peer: Peer) -> None:
         """Try the peer out no more."""
         if peer in self.trials:
@@ -239,8 +249,9 @@ class Balancer:
         """An attempt ended with this reply, and has been counted as finished; ``trial_ns`` as in Ended."""
         if self._learn is not None:
             self._learn(peer, begun_ns, now_ns, reply)
-        for guard in self._guards:
-            guard.ended(peer, trial_ns, reply, now_ns)
+        if not moves_on(reply):
+            for guard in self._guards:
+                guard.ended(peer, trial_ns, reply, now_ns)
 
     def reported(self, peer: Peer, report: Any, now_ns: int) -> None:  # noqa: ANN401
         """A load report came that did not belong to a call."""
@@ -341,11 +352,7 @@ class Balancer:
         self._renewed = False
         self._revise()
         self._ledger.close(self._peers.values())
-        if self._picker is not None:
-            self._picker.retire()
-        if self._built is not None and self._built.policy is not self._policy:
-            for peer in self._everyone():
-                peer.credit, peer.memory, peer.override = 0.0, None, None
+        before = self._retired()
         if built != self._built:
             self._before = sum(peer.judged for peer in self._everyone())
         self._built = built
@@ -356,6 +363,19 @@ class Balancer:
             if self._explained is not None:
                 self._picker = Explaining(picker, self._explained, self._explained_once)
         self.watched = bool(self._guards) or self._learn is not None
+        if before is not None and picker is not None:
+            self.on_rebuilt(before, picker)
+
+    def _retired(self) -> Picker | None:
+        """End the picker there is, and return it; where the policy is another one, nothing is left of it."""
+        picker = self._picker
+        if picker is not None:
+            picker.retire()
+        if self._built is None or self._built.policy is self._policy:
+            return picker
+        for peer in self._everyone():
+            peer.credit, peer.memory, peer.override = 0.0, None, None
+        return None
 
     def _explained_once(self, picker: Picker) -> None:
         self._explained = None

@@ -155,7 +155,7 @@ class Attempts:
         lane.peer.finished += 1
         lane.passed += not reply.is_ok
         if self._balancer.watched and not self.engine.cancelling:
-            self._balancer.ended(lane.peer, call.begun_ns, now_ns, reply)
+            self._balancer.ended(lane.peer, call.begun_ns, now_ns, reply, call.trial_ns)
         if reply.origin is Origin.HTTP:
             lane.suspect(reply)
         if not call.written_ns:

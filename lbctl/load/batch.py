@@ -20,7 +20,7 @@ class Batch:
 
     __slots__ = (
         *("attempt", "attempts", "begun_ns", "deadline_ns", "key", "left", "queued_ns", "timeout_ns", "tried"),
-        *("waited_for", "written_ns"),
+        *("trial_ns", "waited_for", "written_ns"),
     )
 
     def __init__(self, queued_ns: int, deadline_ns: int, begun_ns: int) -> None:
@@ -32,6 +32,7 @@ class Batch:
         self.waited_for = Wait.NOTHING
         self.attempts = 1
         self.key = b""  # a call with a hash key has a batch of its own
+        self.trial_ns = 0  # when it was sent to try a backend that is out of the rotation; 0 if it was not
         self.tried: tuple[Peer, ...] = ()  # where earlier attempts went
         self.attempt: Attempt | None = None  # of a call that is followed: retried by a policy, or hedged
         self.left = 0  # calls that left this batch
@@ -44,6 +45,7 @@ class Batch:
         single.key = self.key
         single.tried = self.tried
         single.timeout_ns = self.timeout_ns
+        single.trial_ns = self.trial_ns
         if self.attempt is not None:
             single.attempt = self.attempt
             single.attempt.call = single
@@ -53,4 +55,5 @@ class Batch:
         """The call for another attempt, begun now."""
         single = self.alone()
         single.begun_ns = now_ns
+        single.trial_ns = 0
         return single

@@ -12,11 +12,13 @@ from itertools import repeat
 from typing import Final
 
 from lbctl.balance.balancer import Balancer
+from lbctl.balance.guards.base import moves_on
 from lbctl.balance.keys import Keys
 from lbctl.balance.peer import Peer
 from lbctl.balance.policies.base import Call
 from lbctl.clock import Clock
 from lbctl.load.accounts import CANCELLED, FOREVER_NS, Accounts
+from lbctl.load.admission import Gate, trial
 from lbctl.load.attempts import Attempts
 from lbctl.load.batch import Batch
 from lbctl.load.lane import Lane
@@ -40,7 +42,7 @@ class Engine:
 
     ``refill`` is called whenever calls have ended or may be issued again. With ``retry`` a call that a backend did not
     process is sent once more; ``attempts`` has further attempts made by a policy. With ``judge``, which needs
-    transports that keep messages, it has the last word on every reply.
+    transports that keep messages, it has the last word on every reply. ``gate`` turns calls away before any pick.
     """
 
     def __init__(
@@ -55,6 +57,7 @@ class Engine:
         judge: Judge | None = None,
         keys: Keys | None = None,
         attempts: Attempts | None = None,
+        gate: Gate | None = None,
     ) -> None:
         self.issued = 0
         self.completed = 0
@@ -80,6 +83,9 @@ class Engine:
         self._parked: deque[Batch] = deque()  # calls that no backend is ready for
         if attempts is not None:
             attempts.bind(self, balancer, accounts, self._lanes)
+        self._gate = gate
+        if gate is not None:
+            gate.bind(self._turned_away)
 
     @property
     def in_flight(self) -> int:
@@ -107,20 +113,19 @@ class Engine:
         now = self._now()
         self.issued += count
         batch = Batch(now, now + self._timeout_ns if self._timeout_ns else FOREVER_NS, now)
+        if self._gate is not None:
+            count -= self._gate.turn_away(batch, count, self.in_flight - count)
         picker = self._balancer.picker
-        if self._keys is not None or self._racing is not None:
+        if self._keys is not None or self._racing is not None or self._balancer.trials:
             self._start_each(count, batch)
             return
-        left = count
-        while left and self._tries(batch):
-            left -= 1
         if picker is None:
-            for _ in repeat(None, left):
+            for _ in repeat(None, count):
                 self._park(batch.alone(), now)
         else:
             call = Call(now)
             pick = picker.pick
-            for _ in repeat(None, left):
+            for _ in repeat(None, count):
                 peer = pick(call)
                 peer.picks += 1
                 peer.target.send(batch)
@@ -140,7 +145,7 @@ class Engine:
         call = Call(now_ns)
         keys, racing = self._keys, self._racing
         batches = []
-        for due_ns in planned:
+        for due_ns in self._admitted(planned, deadline_ns, now_ns):
             batch = Batch(due_ns, deadline_ns, now_ns)
             if keys is not None:
                 batch.key = next(keys)
@@ -166,6 +171,14 @@ class Engine:
         self._flusher.flush()
         return self._accounts.all_written(batches)
 
+    def _admitted(self, planned: Sequence[int], deadline_ns: int, now_ns: int) -> Sequence[int]:
+        """Issue the calls that the gate turns away; the others are left."""
+        if self._gate is None:
+            return planned
+        kept = self._gate.allowed(planned, deadline_ns, now_ns, self.in_flight)
+        self.issued += len(planned) - len(kept)
+        return kept
+
     def _start_each(self, count: int, like: Batch) -> None:
         """Issue calls that have a batch each: each has a hash key of its own, or may have several attempts at once."""
         keys, racing = self._keys, self._racing
@@ -190,19 +203,15 @@ class Engine:
         self._accounts.all_written(batches)
 
     def _tries(self, batch: Batch) -> bool:
-        """Send one call to a peer that guards want to be tried, if there is one."""
-        trials = self._balancer.trials
-        while trials:
-            peer = trials.popleft()
-            if peer.reachable:
-                peer.picks += 1
-                peer.belated += 1  # not the policy's pick
-                peer.expected += 1.0
-                if self._racing is not None:
-                    self._racing.follow(batch, peer)
-                peer.target.send(batch)
-                return True
-        return False
+        """Send a new call to a peer that guards want to be tried, if there is one."""
+        peer = trial(self._balancer.trials) if self._balancer.trials else None
+        if peer is None:
+            return False
+        batch.trial_ns = batch.begun_ns
+        if self._racing is not None:
+            self._racing.follow(batch, peer)
+        peer.target.send(batch)
+        return True
 
     def _drop(self, peer: Peer) -> None:
         peer.finished += 1
@@ -223,14 +232,20 @@ class Engine:
         done = session.done
         if done:
             session.done = []
-            lane.peer.finished += len(done)
-            if self._balancer.watched:
-                self._balancer.succeeded(lane.peer, done, now_ns)  # type: ignore[arg-type]
-            self.completed += len(done)
-            self._accounts.done(lane, done, now_ns)  # type: ignore[arg-type]  # the calls are the batches we sent
+            self._done(lane, done, now_ns)  # type: ignore[arg-type]  # the calls are the batches we sent
         if session.replies or session.refused or session.unsent:
             self._absorb_rest(lane, session, now_ns)
         self.refill()
+
+    def _done(self, lane: Lane, done: list[Batch], now_ns: int) -> None:
+        """Calls were answered OK."""
+        lane.peer.finished += len(done)
+        if self._balancer.watched:
+            self._balancer.succeeded(lane.peer, done, now_ns)
+        if self._gate is not None:
+            self._gate.done(done, now_ns)
+        self.completed += len(done)
+        self._accounts.done(lane, done, now_ns)
 
     def _absorb_rest(self, lane: Lane, session: Baskets, now_ns: int) -> None:
         """Failed calls, streams, refused calls, and those that could not be sent."""
@@ -241,7 +256,9 @@ class Engine:
             assert isinstance(call, Batch)
             lane.peer.finished += 1
             if self._balancer.watched and not self.cancelling:
-                self._balancer.ended(lane.peer, call.begun_ns, now_ns, reply)
+                self._balancer.ended(lane.peer, call.begun_ns, now_ns, reply, call.trial_ns)
+            if self._gate is not None:
+                self._gate.ended(DEADLINE if now_ns >= call.deadline_ns else reply, 1, now_ns)
             self.completed += 1
             self._accounts.ended(lane, call, reply, now_ns)
             self.given_back += not call.written_ns
@@ -258,7 +275,9 @@ class Engine:
         """The backend did not process the call: it may be sent once more."""
         lane.peer.finished += 1
         if self._balancer.watched:
-            self._balancer.ended(lane.peer, call.begun_ns, now_ns, reply)
+            self._balancer.ended(lane.peer, call.begun_ns, now_ns, reply, call.trial_ns)
+        if call.trial_ns and moves_on(reply):
+            self._balancer.untried(lane.peer, call.trial_ns)
         if not call.written_ns:  # it heard of it, although not all of it may have gone
             self._accounts.written(call, now_ns)
         if call.attempt is not None and call.attempt.is_over:
@@ -287,6 +306,8 @@ class Engine:
         lane.peer.finished += 1
         self.given_back += 1
         self._accounts.waited(call, now_ns)
+        if call.trial_ns and not self.cancelling:
+            self._balancer.untried(lane.peer, call.trial_ns)
         if call.attempt is not None and call.attempt.is_over:
             return
         if self.cancelling:
@@ -302,6 +323,8 @@ class Engine:
 
     def end(self, lane: Lane | None, call: Batch, reply: Reply, now_ns: int) -> None:
         """Count the end of a call that was not OK."""
+        if self._gate is not None:
+            self._gate.ended(reply, 1, now_ns)
         self.completed += 1
         self._accounts.failed(lane, call, reply, now_ns)
 
@@ -310,10 +333,13 @@ class Engine:
         picker = self._balancer.picker
         if picker is None:
             return self._park(call, now_ns)
-        if call.deadline_ns < FOREVER_NS:
-            call.timeout_ns = max(1, call.deadline_ns - now_ns)
         peer, given_back = pick_again(picker, Call(now_ns, call.key, call.tried), self._balancer)
         self.given_back += given_back
+        return self._send_to(peer, call, now_ns)
+
+    def _send_to(self, peer: Peer, call: Batch, now_ns: int) -> None:
+        if call.deadline_ns < FOREVER_NS:
+            call.timeout_ns = max(1, call.deadline_ns - now_ns)
         lane = self._lanes[peer]
         if call.attempt is None:
             return lane.subchannel.enqueue(call)
@@ -321,6 +347,8 @@ class Engine:
         return lane.subchannel.enqueue(call, lane.request_after(call.attempt.number))
 
     def _park(self, call: Batch, now_ns: int) -> None:
+        if self._gate is not None and self._gate.refuses(call):
+            return
         self.starving_since_ns = self.starving_since_ns or now_ns
         call.waited_for = Wait.CONNECTION
         if call.attempt is not None:
@@ -349,15 +377,30 @@ class Engine:
             return
         now = self._now()
         if self._balancer.picker is None:
-            while self._parked and self._tries(self._parked[0]):
-                self._parked.popleft()
-            self._flusher.flush()
+            self._try_parked(now)
             return
         self.starving_since_ns = 0
         parked, self._parked = self._parked, deque()
         for call in parked:
             self.send_again(call, now)
         self._flusher.flush()
+
+    def _try_parked(self, now_ns: int) -> None:
+        """Nobody is in the rotation: what waits may try somebody out, or has waited in vain."""
+        while self._parked and (peer := trial(self._balancer.trials)) is not None:
+            call = self._parked.popleft()
+            call.trial_ns = now_ns
+            self._send_to(peer, call, now_ns)
+        if self._gate is not None:
+            self._parked = deque(call for call in self._parked if not self._gate.refuses(call))
+        self._flusher.flush()
+
+    def _turned_away(self, calls: Sequence[tuple[Batch, Reply]]) -> None:
+        """End calls that the gate has turned away."""
+        now = self._now()
+        for call, reply in calls:
+            self._fail_without_backend((call,), reply, now)
+        self.refill()
 
     def expire(self, now_ns: int) -> None:
         """End the calls whose deadline has passed, on connections and while waiting for one."""
@@ -391,6 +434,8 @@ class Engine:
             lane.subchannel.cancel(CANCELLED)
         parked, self._parked = self._parked, deque()
         self._fail_without_backend(parked, CANCELLED, self._now())
+        if self._gate is not None:
+            self._gate.release()
         if self._attempts is not None:
             self._attempts.end_all(CANCELLED, self._now())
         self.refill()

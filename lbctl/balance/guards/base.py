@@ -7,7 +7,7 @@ from typing import Final, Protocol
 
 from lbctl.balance.peer import Peer
 from lbctl.errors import UsageError
-from lbctl.model import Code, Reply
+from lbctl.model import Code, Origin, Reply
 
 # Why a peer is out of the rotation, as it is shown; of several reasons the first is.
 CONNECTING: Final = "connecting"  # its health is not known yet
@@ -57,6 +57,9 @@ class Guard:
     def ended(self, peer: Peer, trial_ns: int, reply: Reply, now_ns: int) -> None:
         """One attempt ended, mostly not OK; ``trial_ns`` as in Ended."""
 
+    def untried(self, peer: Peer, trial_ns: int) -> None:
+        """A call that was to try the peer out has told nothing of it."""
+
     def marked(self, peer: Peer) -> None:
         """Whether calls may go to the peer may have changed."""
 
@@ -73,6 +76,11 @@ class Guard:
     def doubts(self) -> Iterable[str]:
         """Why it could not do its work, if it could not."""
         return ()
+
+
+def moves_on(reply: Reply) -> bool:
+    """Whether a connection was to be replaced when the call came, which says nothing of the server."""
+    return reply.origin is Origin.TRANSPORT and reply.reason.startswith("not processed: GOAWAY NO_ERROR")
 
 
 def codes_of(text: str) -> frozenset[Code]:

@@ -104,6 +104,11 @@ class CircuitBreakers(Guard):
             else:
                 self._probed(peer, circuit, 1)
 
+    def untried(self, peer: Peer, trial_ns: int) -> None:
+        circuit = self._circuits.get(peer)
+        if circuit is not None and circuit.state is _State.HALF_OPEN and trial_ns >= circuit.since_ns:
+            self._rotation.try_out(peer)
+
     def left(self, peer: Peer) -> None:
         circuit = self._circuits.pop(peer, None)
         if circuit is not None and circuit.trips:
