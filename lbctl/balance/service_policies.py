@@ -30,17 +30,7 @@ _SUBSET: Final = "random_subsetting_experimental"
 _GRPC: Final[Mapping[str, tuple[str, Mapping[str, str]]]] = {
     "round_robin": ("round_robin", {}),
     "pick_first": ("pick_first", {"shuffleAddressList": "shuffle"}),
-    "weighted_round_robin": (
-        "weighted_round_robin",
-        {
-            "enableOobLoadReport": "oob",
-            "oobReportingPeriod": "oob-period",
-            "blackoutPeriod": "blackout",
-            "weightExpirationPeriod": "expiration",
-            "weightUpdatePeriod": "update-period",
-            "errorUtilizationPenalty": "error-penalty",
-        },
-    ),
+    "weighted_round_robin": ("weighted_round_robin", {}),
     "ring_hash_experimental": ("ring_hash", {"minRingSize": "min-size", "maxRingSize": "max-size"}),
     "least_request_experimental": ("least_request", {"choiceCount": "choices"}),
 }
@@ -138,6 +128,8 @@ def _typed(value: object, path: str) -> str:
     """A value as one would type it."""
     if isinstance(value, bool):
         return "true" if value else "false"
+    if isinstance(value, list) and all(isinstance(each, str) for each in value):
+        return ",".join(value)
     if not isinstance(value, str | int | float):
         raise mistake(path, f"{shown(value)} is neither a number, a string, true nor false")
     return str(value)

@@ -135,3 +135,11 @@ def test_a_tree_of_weights_finds_what_a_walk_along_them_finds() -> None:
                 left -= weights[walked]
                 walked += 1
             assert tree.find(point) == walked
+
+
+def test_an_end_counts_once_where_two_pickers_over_different_backends_are_told_of_it() -> None:
+    peers = fleet([8, 8])
+    pickers = [picker_of(peers[:1]), picker_of(peers[1:])]
+    for picker in pickers:
+        picker.ended(peers[0], 0, 1, FAILED)
+    assert [peer.override for peer in peers] == [4, 8]

@@ -10,12 +10,12 @@ import pytest
 
 from lbctl.balance.balancer import Balancer
 from lbctl.balance.peer import Peer
-from lbctl.balance.policies.base import Call
+from lbctl.balance.policies.base import Call, Learning, Setup
 from lbctl.balance.policies.dynamic_weight import POLICY
 from lbctl.balance.window import Window
 from lbctl.errors import UsageError
 from lbctl.model import Code, Reply
-from tests.balance.fleet import OK, instance
+from tests.balance.fleet import OK, fleet, instance
 
 FAILED = Reply(Code.UNAVAILABLE)
 
@@ -171,6 +171,15 @@ def test_a_run_that_is_shorter_than_the_interval_is_told_so() -> None:
     ]
     backends.run(45)
     assert list(backends.balancer.doubts()) == []
+
+
+def test_an_end_counts_once_where_two_pickers_over_different_backends_are_told_of_it() -> None:
+    peers, setup = fleet([5, 5]), Setup(Random(1), POLICY.options)
+    pickers = [POLICY.build(peers[:1], setup), POLICY.build(peers[1:], setup)]
+    for picker in pickers:
+        assert isinstance(picker, Learning)
+        picker.ended(peers[0], 0, 1_000_000, OK)
+    assert [peer.memory.sums(1_000_000)[0] for peer in peers] == [1, 0]
 
 
 @pytest.mark.parametrize("options", [{"error-low": "0.5"}, {"latency-low": "1s"}, {"min": "11"}])

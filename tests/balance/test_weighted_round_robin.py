@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import json
 import math
 from base64 import b64encode
 from collections import Counter
 from collections.abc import Callable, Mapping
+from dataclasses import replace
 from random import Random
 from typing import Any
 
@@ -17,6 +19,7 @@ from lbctl.balance.load_weight import utilization_of, weight_of
 from lbctl.balance.peer import Peer
 from lbctl.balance.policies.base import Call
 from lbctl.balance.policies.weighted_round_robin import POLICY, reporting_period_s
+from lbctl.balance.service_config import parse_service_config
 from lbctl.errors import UsageError
 from lbctl.model import Code, Reply
 from tests.balance.fleet import OK, VECTORS, instance, letters
@@ -336,3 +339,27 @@ def test_a_tiny_weight_is_not_starved_unless_asked_to_be_as_in_go() -> None:
         backends.weigh(A=1_000_000, B=1)
         backends.now_s += 1
         assert backends.shares()[1] == pytest.approx(wanted, abs=wanted / 10 + 1e-6)
+
+
+def test_a_service_config_of_grpc_sets_every_option_that_it_names() -> None:
+    config = {
+        "enableOobLoadReport": True,
+        "oobReportingPeriod": "2s",
+        "blackoutPeriod": "0s",
+        "weightExpirationPeriod": "60s",
+        "weightUpdatePeriod": "0.5s",
+        "errorUtilizationPenalty": 2.5,
+        "metricNamesForComputingUtilization": ["named_metrics.disk", "mem_utilization"],
+    }
+    balancing = parse_service_config(json.dumps({"loadBalancingConfig": [{"weighted_round_robin": config}]})).balancing
+    assert balancing is not None
+    assert POLICY.with_options(balancing.options).options == replace(
+        POLICY.options,
+        enable_oob_load_report=True,
+        oob_reporting_period=2.0,
+        blackout_period=0.0,
+        weight_expiration_period=60.0,
+        weight_update_period=0.5,
+        error_utilization_penalty=2.5,
+        metric_names_for_computing_utilization="named_metrics.disk,mem_utilization",
+    )

@@ -89,15 +89,13 @@ class DoneWeight:
         """Weights are the peers' own."""
 
     def ended(self, peer: Peer, begun_ns: int, now_ns: int, reply: Reply) -> None:
-        before = peer.override
-        if before is None:  # it left, or was never picked by this policy
+        index, before = self._index.get(peer), peer.override
+        if index is None or before is None:  # somebody else's, or it left
             return
         after = min(before + 1, self._max) if reply.is_ok else max(before // 2, self._min)
         if after != before:
             peer.override = after
-            index = self._index.get(peer)
-            if index is not None:
-                self._tree.add(index, (after - before) * self._factors[index])
+            self._tree.add(index, (after - before) * self._factors[index])
 
 
 POLICY = Policy(

@@ -87,6 +87,7 @@ class DynamicWeight:
     def __init__(self, peers: Sequence[Peer], setup: Setup) -> None:
         options: Options = setup.options
         self._peers = peers
+        self._known = frozenset(peers)
         self._rule = options.rule()
         self._interval_ns = int(options.interval * 1e9)
         self._length_ns = int(options.window * 1e9)
@@ -126,7 +127,8 @@ class DynamicWeight:
             window.due_ns = self._due_ns
 
     def ended(self, peer: Peer, begun_ns: int, now_ns: int, reply: Reply) -> None:
-        self._window_of(peer).add(begun_ns, now_ns, ok=reply.is_ok)
+        if peer in self._known:
+            self._window_of(peer).add(begun_ns, now_ns, ok=reply.is_ok)
 
     def _look(self, now_ns: int) -> None:
         """Make weights anew, unless this is the first pick; other weights need a picker, and an epoch, of their own."""

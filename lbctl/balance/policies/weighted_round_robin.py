@@ -112,6 +112,8 @@ class WeightedRoundRobin:
         self._renew = setup.renew
         self._shared: _Shared = known or _Shared(setup.rng.getrandbits(32))
         self._loads = [self._load_of(peer) for peer in peers]
+        for load in self._loads:
+            load.shared = self._shared
         self._due_ns = self._shared.due_ns
         self._stride = StaticStride([load.counted for load in self._loads], self._shared.sequence, options.clamp)
         self._next = map(peers.__getitem__, self._stride).__next__
@@ -172,7 +174,6 @@ class WeightedRoundRobin:
             load.restart()
             if self._options.blackout_period:
                 load.counted = 0.0
-        load.shared = self._shared
         return load
 
 
