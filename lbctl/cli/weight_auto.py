@@ -42,6 +42,8 @@ def adjust(
     method = _method(targets)
     _refuse_contradictions(method, auto, request, settings)
     wanted = _auto(service, auto, rule, settings)
+    if method is None and auto.run is None:
+        printer.note("note: the health check is measured, not the service's own methods; give a METHOD to measure that")
     load = None if auto.run is not None else _load(service, method, wanted.slice_s, auto, request, settings)
     number = _run(wanted, load, auto.run, settings, printer)
     if not number:
@@ -139,7 +141,7 @@ def _run(wanted: Auto, load: Hammer | None, saved: Path | None, settings: Settin
 
     config = etcd_config(settings)
     clock = SystemClock()
-    kept = None if saved is None else Saved(*_saved(saved))
+    kept = None if saved is None else Saved(*_saved(saved, wanted.where.service))
     status = 0
 
     def show(report: WeightReport) -> None:
@@ -158,14 +160,18 @@ def _run(wanted: Auto, load: Hammer | None, saved: Path | None, settings: Settin
     return status
 
 
-def _saved(path: Path) -> tuple[dict[str, Sample], str | None]:
-    """What a saved run found out about each key, and its method."""
+def _saved(path: Path, service: str) -> tuple[dict[str, Sample], str | None]:
+    """What a saved run of this service found out about each key, and its method."""
     document = _document(path)
     try:
+        of = str(document["service"])
+        method = str(document["method"])
         samples = {str(row["key"]): _sample(row) for row in document["backends"]}
-        return samples, str(document["method"])
     except (KeyError, TypeError, ValueError) as error:
         raise UsageError(f"--from: {path} is not a whole run document: {error!r}") from None
+    if of.rpartition("/")[2] != service.strip("/").rpartition("/")[2]:
+        raise UsageError(f'--from: {path} is a run of "{of}", and not of "{service}"')
+    return samples, method
 
 
 def _sample(row: dict[str, Any]) -> Sample:

@@ -6,11 +6,12 @@ Every look reads the registry anew, after measuring: what is written goes over w
 from __future__ import annotations
 
 import asyncio
+import signal
 from collections import defaultdict, deque
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Coroutine, Mapping
 from dataclasses import dataclass, field, replace
 from math import ceil
-from typing import Final, Protocol
+from typing import Final, Protocol, TypeVar
 
 from lbctl.balance.adjuster import Adjuster, Sample
 from lbctl.balance.dynamic import Thresholds
@@ -35,6 +36,7 @@ from lbctl.stats.report import Report
 
 Samples = Mapping[str, Sample]
 Show = Callable[[WeightReport], None]
+T = TypeVar("T")
 
 # What a window of looks may be longer than a look by and still be the same: floating-point division.
 _SLACK: Final = 1e-9
@@ -120,44 +122,57 @@ def samples_of(measured: Report) -> dict[str, Sample]:
     }
 
 
+class _Signalled(Exception):
+    """A signal ended the looks."""
+
+    def __init__(self, number: int) -> None:
+        super().__init__(number)
+        self.number = number
+
+
 async def run(etcd: Etcd, clock: Clock, request: Auto, meter: Meter, show: Show, note: Callable[[str], None]) -> int:
     """Look once, or until a signal; returns the number of the signal that ended it, 0 for none.
 
     Raises what measuring, reading and writing raise; from the second look on that is noted, and the next look made. A
-    lost race is shown and noted; where there is no next look it is raised.
+    lost race is shown as well; it is noted where there is a next look.
     """
     looks = _Looks(etcd, clock, request, meter)
-    if request.every_s is None:
-        return await looks.one(show) or 0
+    try:
+        if request.every_s is None:
+            await looks.one(show)
+        else:
+            await _go_on(looks, clock, request.every_s, show, note)
+    except _Signalled as signalled:
+        return signalled.number
+    return 0
+
+
+async def _go_on(looks: _Looks, clock: Clock, every_s: float, show: Show, note: Callable[[str], None]) -> None:
     first = True
     while True:
         began_ns = clock.now_ns()
         try:
-            signal = await looks.one(show)
+            await looks.one(show)
         except LbctlError as error:
             if first and not isinstance(error, LostRace):
                 raise
             note(f"this look came to nothing: {error}")
-            signal = None
         first = False
-        if signal is None:
-            spent_s = (clock.now_ns() - began_ns) / 1e9
-            signal = await _pause(request.every_s - spent_s)
-        if signal is not None:
-            return signal
+        spent_s = (clock.now_ns() - began_ns) / 1e9
+        await _unless_signalled(asyncio.sleep(max(every_s - spent_s, 0.0)))
 
 
-async def _pause(seconds: float) -> int | None:
-    """Wait; returns the number of the signal that ended it before its time."""
-    over = asyncio.Event()
+async def _unless_signalled(work: Coroutine[object, object, T]) -> T:
+    """Await the work; raises _Signalled, with the work cancelled, where a signal comes first."""
+    task = asyncio.ensure_future(work)
     with Interrupts() as interrupts:
-        interrupts.mean(over.set)
+        interrupts.mean(task.cancel)
         try:
-            async with asyncio.timeout(max(seconds, 0.0)):
-                await over.wait()
-        except TimeoutError:
-            return None
-        return interrupts.first
+            return await task
+        except asyncio.CancelledError:
+            if interrupts.first is None:
+                raise
+            raise _Signalled(interrupts.first) from None
 
 
 class _Looks:
@@ -171,18 +186,20 @@ class _Looks:
         self._slices: deque[Samples] = deque(maxlen=request.slices)
         self._adjuster: Adjuster | None = None
 
-    async def one(self, show: Show) -> int | None:
-        """Measure, find, write if asked to, show. Returns the number of a signal that came."""
-        found = await registered(self._etcd, self._request.where)  # a wrong name is told before anything is measured
+    async def one(self, show: Show) -> None:
+        """Measure, find, write if asked to, show."""
+        # A wrong name is told before anything is measured.
+        found = await _unless_signalled(registered(self._etcd, self._request.where))
         adjuster = self._adjuster = self._adjuster or self._new_adjuster(found)
         samples = await self._meter.look()
         if samples is None:
-            return self._meter.signal
+            raise _Signalled(self._meter.signal or signal.SIGINT)
         self._slices.append(samples)
+        found = await _unless_signalled(registered(self._etcd, self._request.where))
         with Interrupts() as interrupts:  # a signal waits until what is written is written and shown
-            found = await registered(self._etcd, self._request.where)
             await self._settle(found, adjuster, show)
-            return interrupts.first
+        if interrupts.first is not None:
+            raise _Signalled(interrupts.first)
 
     def _new_adjuster(self, found: Registered) -> Adjuster:
         request = self._request
