@@ -9,6 +9,7 @@ import typer
 
 from lbctl.cli.connection_options import ConnectionFlags
 from lbctl.cli.hammer_options import LoadFlags, ResultFlags
+from lbctl.cli.hash_key_options import HashKeyFlags
 from lbctl.cli.options import detail, with_settings
 from lbctl.cli.request_options import RequestFlags, StreamFlags
 from lbctl.cli.settings import Settings
@@ -51,6 +52,7 @@ def hammer(
     ] = None,
     *,
     load: LoadFlags,
+    hash_keys: HashKeyFlags,
     request: RequestFlags,
     stream: StreamFlags,
     connection: ConnectionFlags,
@@ -66,7 +68,7 @@ def hammer(
 
     direct = connection.backends is not None
     service, method = split_target(service, method, direct=direct)
-    wanted = build(service, method, load, request, stream, connection, settings, os.environ)
+    wanted = build(service, method, load, request, stream, connection, settings, os.environ, hash_keys)
     caps = caps_of(settings, result.ui or "auto", result.fps)
     with Sink(settings, caps, result, wanted.service) as sink:
         for slip in slips(request):

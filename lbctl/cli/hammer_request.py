@@ -9,6 +9,7 @@ from typing import Final
 from lbctl.balance.policies import GRPC_POLICIES
 from lbctl.cli.connection_options import DEFAULT_ENGINE, ConnectionFlags
 from lbctl.cli.hammer_options import LoadFlags
+from lbctl.cli.hash_key_options import HashKeyFlags, source_for
 from lbctl.cli.metadata import first_variable, headers
 from lbctl.cli.policy_options import chosen
 from lbctl.cli.request_files import read_binary, read_data
@@ -52,6 +53,7 @@ def build(
     connection: ConnectionFlags,
     settings: Settings,
     environ: Mapping[str, str],
+    hash_keys: HashKeyFlags | None = None,
 ) -> Hammer:
     """The whole request, every default in its place. Raises UsageError for options that contradict each other."""
     plan = _plan(load, request)
@@ -62,6 +64,7 @@ def build(
         service=service,
         method=method,
         policy=policy,
+        hash_key=source_for(policy, hash_keys or HashKeyFlags()),
         plan=plan,
         seed=SystemRandom().randrange(_SEEDS) if load.seed is None else load.seed,
         payload=_payload(request, _streaming(stream, plan.timeout_s), environ),

@@ -62,6 +62,7 @@ class Calling:
     message: bytes
     stream: Stream | None = None
     judge: Callable[[Reply], Reply] | None = None
+    schema: Method | None = None  # of the method, where somebody described it
 
 
 def undescribed(payload: Payload, method: str | None) -> Calling | None:
@@ -82,7 +83,7 @@ def described(payload: Payload, method: Method) -> Calling:
     messages = _messages(payload, method)
     stream = _stream(name, sides, payload.streaming, messages)
     judge = compile_check(payload.check, method) if payload.check is not None else None
-    return Calling(name, messages[0] if messages else b"", stream, judge)
+    return Calling(name, messages[0] if messages else b"", stream, judge, method)
 
 
 def _messages(payload: Payload, method: Method) -> tuple[bytes, ...]:

@@ -8,9 +8,11 @@ from dataclasses import dataclass, field
 from typing import Final
 
 from lbctl.balance.policies.base import Policy
+from lbctl.balance.keys import Source
 from lbctl.clock import Clock
 from lbctl.commands.calling import Calling, Payload, described, undescribed
 from lbctl.commands.following import backends_of, followed
+from lbctl.commands.hash_keys import keys_of, one_key
 from lbctl.commands.reach import Reach, Reaching, ready_for
 from lbctl.commands.screen import Screen
 from lbctl.commands.signals import Interrupts
@@ -54,6 +56,7 @@ class Hammer:
     layout: str | None = None
     grace_s: float = 5.0
     explain: bool = False
+    hash_key: Source | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -104,6 +107,8 @@ async def _run(
     calling = undescribed(request.payload, request.method) or await _described(request, service, reaching, tell)
     await require(request.policy.name, request.engine, trailers=wants_trailers(request.policy))
     load = Run(_task(request, service, reaching, calling), clock)
+    if request.hash_key is not None and request.hash_key.is_constant:
+        tell.note(one_key(request.hash_key))
     try:
         async with followed(etcd, service, load):
             tell.note(f"connecting to {backends_of(service)}{_how(reaching, service)} ...")
@@ -150,6 +155,7 @@ def _task(request: Hammer, service: Service, reaching: Reaching, calling: Callin
         retry=request.retry,
         judge=calling.judge,
         explain=request.explain,
+        keys=keys_of(request.hash_key, request.seed, request.payload, calling),
         grace_s=request.grace_s,
     )
 

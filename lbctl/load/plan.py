@@ -6,6 +6,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Final
 
+from lbctl.balance.keys import Keys
 from lbctl.balance.policies.base import Policy
 from lbctl.balance.service_config import HedgingPolicy, RetryPolicy, Throttling
 from lbctl.load.throttle import Allowance
@@ -76,5 +77,6 @@ class Task:
     repeating: Repeating = field(default_factory=Repeating)
     judge: Judge | None = None
     explain: bool = False  # tell why the first pick was made
+    keys: Keys | None = None  # the hash key of each call
     grace_s: float = 5.0
     starve_s: float = 30.0  # how long a run without a duration waits for any backend to be ready

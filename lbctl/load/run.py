@@ -11,9 +11,10 @@ from random import Random
 from typing import Final
 
 from lbctl.balance.balancer import Balancer
+from lbctl.balance.moved import moved
 from lbctl.balance.peer import Peer
 from lbctl.balance.policies import GRPC_POLICIES
-from lbctl.balance.policies.base import Call, Why
+from lbctl.balance.policies.base import Call, Picker, Why
 from lbctl.clock import Clock
 from lbctl.load.accounts import Accounts
 from lbctl.load.alarm import Alarms, best_alarm
@@ -48,7 +49,7 @@ class Run:
     def __init__(self, task: Task, clock: Clock, network: Network = TCP, alarms: Alarms = best_alarm) -> None:
         flusher = Flusher()
         tally = Tally()
-        balancer = Balancer(task.policy, Random(task.seed))
+        balancer = Balancer(task.policy, Random(task.seed), task.keys)
         self._task = task
         self._clock = clock
         self._stopwatch = Stopwatch(clock)
@@ -64,6 +65,7 @@ class Run:
             timeout_ns=plan.timeout_ns,
             retry=task.retry,
             judge=task.judge,
+            keys=task.keys,
             attempts=self._attempts,
         )
         self._loop = loop_for(plan, self._engine, clock, alarms, task.connection.connections)
@@ -85,6 +87,7 @@ class Run:
         if task.explain:
             balancer.explain(self._explained)
         balancer.on_note = self._noted
+        balancer.on_rebuilt = self._moved
         reports = LoadReports(balancer, beside(task), clock, Random(task.seed), self.note)
         balancer.on_probe = reports.probe
         self.backends.companions.append(reports)
@@ -97,7 +100,7 @@ class Run:
         self.hand = Hand(
             loop=self._loop,
             balancer=balancer,
-            policies=rotation(task.policy, keyed=task.policy.keyed),
+            policies=rotation(task.policy, keyed=task.keys is not None),
             backends=self.backends,
             stopwatch=self._stopwatch,
             note=self.note,
@@ -116,6 +119,11 @@ class Run:
 
     def _noted(self, kind: str, peer: Peer, text: str, level: str) -> None:
         self.note(kind, peer.instance.address, text, level)
+
+    def _moved(self, before: Picker, after: Picker) -> None:
+        found = moved(before, after, self._task.keys)
+        if found is not None:
+            self.note("policy", None, str(found), "change")
 
     def _renewed(self, text: str) -> None:
         self.note("policy", None, text, "change")

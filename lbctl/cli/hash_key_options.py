@@ -1,0 +1,51 @@
+"""The option that says what the hash key of each call is, for policies that pick by one."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Annotated, Any
+
+from lbctl.balance.keys import FORMS, Source, parse_source
+from lbctl.balance.policies import POLICIES
+from lbctl.balance.policies.base import Policy
+from lbctl.cli.flags import Flags, option
+from lbctl.cli.metadata import parse_name
+from lbctl.errors import UsageError
+
+
+def parse_hash_key(text: str) -> Source:
+    """Where keys come from; raises ValueError."""
+    source = parse_source(text)
+    if source.kind == "meta" and parse_name(source.name).endswith("-bin"):
+        raise ValueError(f"{text!r}: binary metadata is no key (gRPC refuses it too)")
+    return source
+
+
+@dataclass(frozen=True, slots=True)
+class HashKeyFlags(Flags):
+    """What calls are told apart by."""
+
+    hash_key: Annotated[
+        Any,  # parsed: typer has no name for what a parser returns
+        option(
+            "--hash-key",
+            text=f"key of each call, for policies that pick by one: {FORMS.replace(chr(39), '')}",
+            metavar="SOURCE",
+            panel="Load",
+            parse=parse_hash_key,
+        ),
+    ] = None
+
+
+def source_for(policy: Policy, flags: HashKeyFlags) -> Source | None:
+    """The source of keys; raises UsageError where the policy needs one, or takes none."""
+    source: Source | None = flags.hash_key
+    if policy.keyed and source is None:
+        raise UsageError(
+            f"policy {policy.name} picks by the hash key of a call, and no --hash-key says what that is",
+            f"give one of {FORMS}",
+        )
+    if source is not None and not policy.keyed:
+        takes = ", ".join(name for name, each in POLICIES.items() if each.keyed)
+        raise UsageError(f"--hash-key: policy {policy.name} does not pick by key", f"those that do are {takes}")
+    return source
