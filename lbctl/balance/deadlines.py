@@ -56,13 +56,13 @@ class Deadlines:
 
         At any time index i has been picked w t + e - f times, where e was earned before and f, 0..1, is not used yet.
         """
-        total = Fraction(sum(self._parts), self._common)
-        size = len(self._parts)
-        worst = Fraction(0)
+        size, total, common = len(self._parts), sum(self._parts), self._common
+        worst = 0.0
         for weight, part in zip(self._weights, self._parts, strict=True):
-            share, own = Fraction(weight, self._sum), Fraction(part, self._common)
-            worst = max(worst, share * total - own + 1 - share, share * (size - 1) + own - share * total)
-        return float(worst)
+            share = weight / self._sum
+            lead = (share * total - part) / common
+            worst = max(worst, lead + 1.0 - share, share * (size - 1) - lead)
+        return worst
 
     def _wait(self, index: int, count: int) -> Fraction:
         """How many of its intervals lie between the opening and the index's deadline number ``count``."""

@@ -12,7 +12,7 @@ Time is in whole seconds, as nginx has it.
 
 from __future__ import annotations
 
-from collections.abc import Container, Iterable
+from collections.abc import Collection, Iterable
 from dataclasses import dataclass
 from typing import Final
 
@@ -55,12 +55,12 @@ class Server:
             self.weight = weight
 
 
-def choose(servers: Iterable[Server], now: int, fail_timeout: float, tried: Container[Server] = ()) -> Server | None:
+def choose(servers: Iterable[Server], now: int, fail_timeout: float, tried: Collection[Server] = ()) -> Server | None:
     """Return the server that takes the request, None when there is none for it."""
     best = None
     total = 0
     for server in servers:
-        if server in tried or (server.fails and server.is_out(now, fail_timeout)):
+        if (tried and server in tried) or (server.fails and server.is_out(now, fail_timeout)):
             continue
         effective = server.effective
         server.current += effective

@@ -14,7 +14,9 @@ from bisect import bisect_left
 from collections.abc import Iterator, Sequence
 from itertools import chain
 from operator import length_hint
-from typing import Final
+from typing import Final, TypeVar
+
+T = TypeVar("T")
 
 K: Final = 65535
 WRAP: Final = 1 << 32  # sequence numbers start again from 0 here
@@ -38,12 +40,16 @@ class StaticStride:
         self._sum = sum(self.scaled)
         self._opening = sequence % WRAP
         self._block: list[int] = []
-        self._left: Iterator[int] = iter(())
-        self._turns = chain.from_iterable(self._blocks())
+        self._left: Iterator[object] = iter(())
+        self._turns = self.over(range(self._size))
         self.next = self._turns.__next__
 
     def __iter__(self) -> Iterator[int]:
         return self._turns
+
+    def over(self, items: Sequence[T]) -> Iterator[T]:
+        """Return the turns as items instead of their indices, to be used in place of those."""
+        return chain.from_iterable(self._blocks(items))
 
     @property
     def sequence(self) -> int:
@@ -70,7 +76,7 @@ class StaticStride:
         lumps = sum(_lump(found) for weight, found in phases.items() if 0 < weight < K)
         return max(2.0 * weight / K + (weight < K) + lumps * weight / self._sum for weight in self.scaled)
 
-    def _blocks(self) -> Iterator[Iterator[int]]:
+    def _blocks(self, items: Sequence[T]) -> Iterator[Iterator[T]]:
         size, count = self._size, _FIRST
         skip = self._opening
         generation, last = skip // size, -(-WRAP // size)
@@ -80,8 +86,9 @@ class StaticStride:
             if skip or until == last:
                 turns = turns[bisect_left(turns, skip) : bisect_left(turns, WRAP)]
             self._block = turns or self._block
-            self._left = iter([number % size for number in turns])
-            yield self._left
+            left = iter([items[number % size] for number in turns])
+            self._left = left
+            yield left
             generation, skip = until % last, 0
             count = min(count * 2, _LARGEST)
 

@@ -62,7 +62,7 @@ class Stride:
         self._sequence = known or _Sequence(setup.rng.randrange(WRAP // 2))  # the wrap is then hours away
         self._weights = weights_of(peers)
         self._stride = StaticStride(self._weights, self._sequence.number, setup.options.clamp)
-        self._next = map(peers.__getitem__, self._stride).__next__
+        self._next = self._stride.over(peers).__next__
 
     def pick(self, call: Call) -> Peer:
         return self._next()
