@@ -12,6 +12,7 @@ from lbctl.cli.hammer_options import LoadFlags, ResultFlags
 from lbctl.cli.hash_key_options import HashKeyFlags
 from lbctl.cli.options import detail, with_settings
 from lbctl.cli.request_options import RequestFlags, StreamFlags
+from lbctl.cli.retry_options import RetryFlags
 from lbctl.cli.settings import Settings
 
 if TYPE_CHECKING:
@@ -55,6 +56,7 @@ def hammer(
     hash_keys: HashKeyFlags,
     request: RequestFlags,
     stream: StreamFlags,
+    again: RetryFlags,
     connection: ConnectionFlags,
     result: ResultFlags,
     settings: Settings,
@@ -68,7 +70,7 @@ def hammer(
 
     direct = connection.backends is not None
     service, method = split_target(service, method, direct=direct)
-    wanted = build(service, method, load, request, stream, connection, settings, os.environ, hash_keys)
+    wanted = build(service, method, load, request, stream, connection, settings, os.environ, hash_keys, again)
     caps = caps_of(settings, result.ui or "auto", result.fps)
     with Sink(settings, caps, result, wanted.service) as sink:
         for slip in slips(request):

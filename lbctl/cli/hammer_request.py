@@ -14,6 +14,7 @@ from lbctl.cli.metadata import first_variable, headers
 from lbctl.cli.policy_options import chosen
 from lbctl.cli.request_files import read_binary, read_data
 from lbctl.cli.request_options import RequestFlags, StreamFlags
+from lbctl.cli.retry_options import RetryFlags, balanced, configured
 from lbctl.cli.settings import Settings
 from lbctl.commands.calling import Payload, Streaming
 from lbctl.commands.hammer import Hammer
@@ -54,10 +55,13 @@ def build(
     settings: Settings,
     environ: Mapping[str, str],
     hash_keys: HashKeyFlags | None = None,
+    again: RetryFlags | None = None,
 ) -> Hammer:
     """The whole request, every default in its place. Raises UsageError for options that contradict each other."""
     plan = _plan(load, request)
-    policy = chosen(load.policy, load.policy_opt, settings)
+    repeating = configured(again or RetryFlags(), timeout_given=request.timeout is not None)
+    found = balanced(repeating.config, load.policy, settings.policy)
+    policy = chosen(found.policy, load.policy_opt, settings)
     if load.explain and policy.name in GRPC_POLICIES:
         raise UsageError("--explain: gRPC's own balancers do not tell why", "name one of lbctl's: lbctl policies")
     return Hammer(
@@ -77,6 +81,8 @@ def build(
         layout=settings.format,
         grace_s=DEFAULT_GRACE_S if load.grace is None else load.grace,
         explain=load.explain,
+        repeating=repeating,
+        notes=found.notes,
     )
 
 

@@ -4,24 +4,26 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Final
 
-from lbctl.balance.policies.base import Policy
 from lbctl.balance.keys import Source
+from lbctl.balance.policies import GRPC_POLICIES
+from lbctl.balance.policies.base import Policy
 from lbctl.clock import Clock
 from lbctl.commands.calling import Calling, Payload, described, undescribed
 from lbctl.commands.following import backends_of, followed
 from lbctl.commands.hash_keys import keys_of, one_key
 from lbctl.commands.reach import Reach, Reaching, ready_for
+from lbctl.commands.repeating import Configured
 from lbctl.commands.screen import Screen
 from lbctl.commands.signals import Interrupts
 from lbctl.discovery.directory import find, read
-from lbctl.errors import CannotCall, NotFound
+from lbctl.errors import CannotCall, NotFound, UsageError
 from lbctl.etcd.client import Etcd
 from lbctl.load.engines import require
 from lbctl.load.load_reports import wants_trailers
-from lbctl.load.plan import Plan, Task
+from lbctl.load.plan import Plan, Repeating, Task
 from lbctl.load.run import Run
 from lbctl.model import Instance, Service
 from lbctl.rpc.obstacle import Obstacle, hint, listed, of_reason
@@ -56,6 +58,8 @@ class Hammer:
     layout: str | None = None
     grace_s: float = 5.0
     explain: bool = False
+    repeating: Configured = field(default_factory=Configured)
+    notes: tuple[str, ...] = ()  # what is worth telling before anything is sent
     hash_key: Source | None = None
 
 
@@ -106,7 +110,10 @@ async def _run(
     reaching = _reaching(request, ready)
     calling = undescribed(request.payload, request.method) or await _described(request, service, reaching, tell)
     await require(request.policy.name, request.engine, trailers=wants_trailers(request.policy))
+    request = replace(request, plan=request.repeating.plan(request.plan, calling.method))
     load = Run(_task(request, service, reaching, calling), clock)
+    for note in (*request.notes, *request.repeating.notes(calling.method, streaming=calling.stream is not None)):
+        tell.note(f"note: {note}")
     if request.hash_key is not None and request.hash_key.is_constant:
         tell.note(one_key(request.hash_key))
     try:
@@ -155,9 +162,21 @@ def _task(request: Hammer, service: Service, reaching: Reaching, calling: Callin
         retry=request.retry,
         judge=calling.judge,
         explain=request.explain,
+        repeating=_repeating(request, calling),
         keys=keys_of(request.hash_key, request.seed, request.payload, calling),
         grace_s=request.grace_s,
     )
+
+
+def _repeating(request: Hammer, calling: Calling) -> Repeating:
+    """How calls of the method are repeated; raises UsageError for what cannot be."""
+    found = request.repeating.repeating(calling.method, streaming=calling.stream is not None)
+    if found.hedging is not None and request.policy.name in GRPC_POLICIES:
+        raise UsageError(
+            f"policy {request.policy.name}: grpcio does not hedge, and says not which attempt went where",
+            "name one of lbctl's policies: lbctl policies",
+        )
+    return found
 
 
 def _requests(request: Hammer, reaching: Reaching, calling: Calling) -> Callable[[Instance], Request]:
