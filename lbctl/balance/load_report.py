@@ -46,13 +46,6 @@ class LoadReport(NamedTuple):
     application_utilization: float = 0.0
 
 
-class ProbeReply(NamedTuple):
-    """What a probe brought: requests in flight at the server, and a latency it, or we, have measured."""
-
-    rif: float
-    latency_ns: int
-
-
 class _Malformed(Exception):
     """The octets are no such message."""
 

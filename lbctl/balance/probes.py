@@ -15,10 +15,14 @@ _SEEN: Final = 128  # answers whose requests in flight make the distribution
 
 
 class ProbeReply(NamedTuple):
-    """What a backend says of itself: requests in flight, and how long requests take there at such a load."""
+    """What a backend says of itself: requests in flight, and how long requests take there at such a load.
+
+    ``stated`` False: it says nothing of that, and the latency is only how long it took to answer the probe.
+    """
 
     rif: int
     latency_ns: int
+    stated: bool = True
 
 
 class Answer:
@@ -28,7 +32,7 @@ class Answer:
 
     def __init__(self, peer: Peer, reply: ProbeReply, at_ns: int, uses: float) -> None:
         self.peer = peer
-        self.rif, self.latency_ns = reply
+        self.rif, self.latency_ns, _ = reply
         self.at_ns = at_ns
         self.uses = uses  # that are left
 

@@ -6,7 +6,8 @@ it is needed first, and closed when the backend leaves.
     the policy wants     a backend gets
     reports out of band  one OpenRcaService/StreamCoreMetrics for as long as it is listed; a server that does not offer
                          it is told of once and left alone, any other end is tried again after a growing delay
-    probes               one grpc.health.v1 Check, unless one is still on its way or was sent within the last 10 ms
+    probes               one grpc.health.v1 Check; while that is on its way, and until 10 ms after it was sent, further
+                         probes are answered by the answer before, if that came within the last 100 ms
 """
 
 from __future__ import annotations
@@ -18,10 +19,11 @@ from random import Random
 from typing import Any, Final
 
 from lbctl.balance.balancer import Balancer
-from lbctl.balance.load_report import LOAD_REPORT, LoadReport, ProbeReply, decoded, from_metadata
+from lbctl.balance.load_report import LOAD_REPORT, LoadReport, decoded, from_metadata
 from lbctl.balance.peer import Peer
 from lbctl.balance.policies.base import Policy
 from lbctl.balance.policies.weighted_round_robin import reporting_period_s
+from lbctl.balance.probes import ProbeReply
 from lbctl.clock import Clock
 from lbctl.load.plan import Task
 from lbctl.model import Code, Instance, Origin, Reply
@@ -34,7 +36,8 @@ from lbctl.rpc.orca import stream_core_metrics
 from lbctl.wire.limits import Limits
 
 PROBE_LIMIT_S: Final = 1.0
-PROBE_EVERY_NS: Final = 10_000_000
+PROBE_EVERY_NS: Final = 10_000_000  # as many probes as calls would be another load
+STILL_TRUE_NS: Final = 100_000_000
 _ANSWERED: Final = frozenset({Code.OK, Code.UNIMPLEMENTED})  # a server without health checks has answered all the same
 
 Note = Callable[[str, str | None, str, str], None]  # kind, backend, text, level
@@ -49,6 +52,8 @@ class _Line:
         self.caller: Caller = access.caller(instance.endpoint)
         self.probing = False
         self.next_probe_ns = 0
+        self.answer: ProbeReply | None = None
+        self.answered_ns = 0
         self.heard = False  # a report came since the stream was begun
         self._entered = asyncio.create_task(self.caller.__aenter__())
         self._tasks: set[asyncio.Task[None]] = set()
@@ -102,10 +107,12 @@ class LoadReports:
         """Ask a backend how it is; nothing is waited for."""
         if self._over:
             return
-        line, now = self._line(peer), self._now()
+        line, now, policy = self._line(peer), self._now(), self._balancer.policy
         if not line.probing and now >= line.next_probe_ns:
             line.probing, line.next_probe_ns = True, now + PROBE_EVERY_NS
-            line.start(self._probe(peer, line, self._balancer.policy))
+            line.start(self._probe(peer, line, policy))
+        elif line.answer is not None and now - line.answered_ns <= STILL_TRUE_NS:
+            self._hand_over(peer, policy, line.answer)
 
     async def aclose(self) -> None:
         """Ask nobody anything any more."""
@@ -155,7 +162,8 @@ class LoadReports:
         finally:
             line.probing = False
         if result.reply.code in _ANSWERED and result.reply.origin is Origin.SERVER:
-            self._hand_over(peer, policy, answer_of(result.reply, peer.in_flight, took_ns))
+            line.answer, line.answered_ns = answer_of(result.reply, peer.in_flight, took_ns), self._now()
+            self._hand_over(peer, policy, line.answer)
 
     def _hand_over(self, peer: Peer, policy: Policy, report: LoadReport | ProbeReply) -> None:
         if self._balancer.policy is policy:  # another one would not know what to make of it
@@ -168,8 +176,9 @@ def answer_of(reply: Reply, in_flight: int, took_ns: int) -> ProbeReply:
     named = report.named_metrics if report is not None else {}
     rif, latency_ms = named.get("rif", -1.0), named.get("latency_ms", -1.0)
     return ProbeReply(
-        rif if 0 <= rif < 1e9 else float(in_flight),
+        int(rif) if 0 <= rif < 1e9 else in_flight,
         int(latency_ms * 1e6) if 0 <= latency_ms < 1e9 else took_ns,
+        stated=0 <= latency_ms < 1e9,
     )
 
 

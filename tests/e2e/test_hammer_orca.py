@@ -100,3 +100,13 @@ async def test_a_backend_that_fails_all_its_calls_at_once_attracts_none_by_done_
     )
     assert shares(document)[2] < 0.03
     assert document["errors"] == document["codes"]["UNAVAILABLE"] < 90
+
+
+@pytest.mark.parametrize("orca", ["--orca", "--seed 1"], ids=["figures of the servers", "round trips of probes"])
+async def test_probes_keep_calls_away_from_a_slow_backend(orca: str) -> None:
+    demo = f"{orca} --weights 1,1,1 --latency 1ms,1ms,50ms"
+    document = await in_a_demo(demo, "--policy", "prequal", "-c", "8", "-n", "4000")
+    fast, other, slow = shares(document)
+    assert slow < 0.1
+    assert min(fast, other) > 0.2
+    assert document["ok"] == 4000

@@ -14,11 +14,12 @@ import grpc.aio
 import pytest
 
 from lbctl.balance.balancer import Balancer
-from lbctl.balance.load_report import LOAD_REPORT, LoadReport, ProbeReply, encoded
+from lbctl.balance.load_report import LOAD_REPORT, LoadReport, encoded
 from lbctl.balance.peer import Peer
 from lbctl.balance.policies import POLICIES
 from lbctl.balance.policies.base import Call, Expectation, Law, Policy, Setup, Why, equal
 from lbctl.balance.policies.weighted_round_robin import POLICY as BY_REPORTS
+from lbctl.balance.probes import ProbeReply
 from lbctl.clock import SystemClock
 from lbctl.errors import UsageError
 from lbctl.load.engines import require
@@ -227,10 +228,10 @@ async def test_a_probe_brings_the_figures_of_the_server() -> None:
         (peer,) = found.list(server)
         found.pick()
         await until(lambda: heard)
-    assert heard == [(peer, ProbeReply(7.0, 2_500_000))]
+    assert heard == [(peer, ProbeReply(7, 2_500_000))]
 
 
-async def test_one_probe_at_a_time_is_on_its_way_and_none_follows_within_ten_milliseconds() -> None:
+async def test_one_probe_at_a_time_is_on_its_way_and_the_next_is_sent_after_ten_milliseconds() -> None:
     heard: list[tuple[Peer, Any]] = []
     clock, server = FakeClock(), Server(load(1.0))
     server.may_answer.clear()
@@ -239,19 +240,36 @@ async def test_one_probe_at_a_time_is_on_its_way_and_none_follows_within_ten_mil
         for _ in range(5):
             found.pick()
         await until(lambda: server.checks)
-        clock.advance(1.0)
+        clock.advance(0.05)
         found.pick()
         server.may_answer.set()
-        await until(lambda: len(heard) == 1)
-        assert server.checks == 1
+        await until(lambda: heard)
+        assert (server.checks, len(heard)) == (1, 1)
+        for _ in range(3):
+            found.pick()
+        await until(lambda: server.checks == 2)
+
+
+async def test_probes_in_between_are_answered_by_the_answer_before_while_that_is_fresh() -> None:
+    heard: list[tuple[Peer, Any]] = []
+    clock, server = FakeClock(), Server(LoadReport(named_metrics={"rif": 7.0, "latency_ms": 2.5}))
+    async with scene(remembering(heard, BY_REPORTS), server, clock=clock) as found:
+        (peer,) = found.list(server)
         found.pick()
-        await until(lambda: len(heard) == 2)
+        await until(lambda: heard)
         clock.advance(0.009)
         found.pick()
+        assert heard == [(peer, ProbeReply(7, 2_500_000))] * 2
+        server.may_answer.clear()
+        clock.advance(0.001)
+        found.pick()  # is sent, and nobody answers
+        await until(lambda: server.checks == 2)
+        clock.advance(0.09)
+        found.pick()
+        assert len(heard) == 3
         clock.advance(0.001)
         found.pick()
-        await until(lambda: len(heard) == 3)
-        assert server.checks == 3
+        assert len(heard) == 3
 
 
 async def test_a_probe_that_finds_nobody_tells_nothing() -> None:
@@ -268,18 +286,18 @@ async def test_a_probe_that_finds_nobody_tells_nothing() -> None:
 @pytest.mark.parametrize(
     ("metrics", "wanted"),
     [
-        ({}, ProbeReply(4.0, 900)),
-        ({"rif": 2.0}, ProbeReply(2.0, 900)),
-        ({"latency_ms": 0.5}, ProbeReply(4.0, 500_000)),
-        ({"rif": -1.0, "latency_ms": float("nan")}, ProbeReply(4.0, 900)),
-        ({"rif": float("inf"), "latency_ms": float("inf")}, ProbeReply(4.0, 900)),
+        ({}, ProbeReply(4, 900, stated=False)),
+        ({"rif": 2.0}, ProbeReply(2, 900, stated=False)),
+        ({"latency_ms": 0.5}, ProbeReply(4, 500_000)),
+        ({"rif": -1.0, "latency_ms": float("nan")}, ProbeReply(4, 900, stated=False)),
+        ({"rif": float("inf"), "latency_ms": float("inf")}, ProbeReply(4, 900, stated=False)),
     ],
 )
 def test_figures_that_a_server_does_not_have_are_our_own(metrics: dict[str, float], wanted: ProbeReply) -> None:
     text = encoded(LoadReport(named_metrics=metrics))
     reply = Reply(Code.OK, metadata=((LOAD_REPORT, b64encode(text)),))
     assert answer_of(reply, in_flight=4, took_ns=900) == wanted
-    assert answer_of(Reply(Code.OK), in_flight=4, took_ns=900) == ProbeReply(4.0, 900)
+    assert answer_of(Reply(Code.OK), in_flight=4, took_ns=900) == ProbeReply(4, 900, stated=False)
 
 
 # What a run makes of it.

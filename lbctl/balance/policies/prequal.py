@@ -43,7 +43,7 @@ from lbctl.balance.penalty import Kept, failure_penalty, is_fault, remembered
 from lbctl.balance.policies.base import Call, Expectation, Law, Policy, Setup, Why, equal
 from lbctl.balance.policies.options import option
 from lbctl.balance.probes import Answer, Distribution, Pool, ProbeReply, best_of, reuse
-from lbctl.model import Reply
+from lbctl.model import Origin, Reply
 
 _LATEST: Final = 9  # latencies whose median answers for a backend that does not
 _SILENT: Final = 3  # so many times the age of answers without one, and nobody answers
@@ -130,7 +130,7 @@ class Prequal:
         if node is None:
             return
         took_ns = max(now_ns - begun_ns, 0)
-        if self._penalty_ns and (reply.code or not reply.is_ok) and is_fault(reply):
+        if self._penalty_ns and (reply.code or reply.origin is not Origin.SERVER) and is_fault(reply):
             took_ns = max(took_ns, self._penalty_ns)
             node.add(now_ns, self._penalty_ns)
             for answer in self._pool.answers:
@@ -143,6 +143,8 @@ class Prequal:
         """A backend answered a probe; other reports are not for this policy."""
         if isinstance(report, ProbeReply) and peer in self._nodes:
             self._heard_ns = now_ns
+            if not report.stated:
+                report = report._replace(latency_ns=max(report.latency_ns, self._nodes[peer].median_ns()))
             self._add(peer, report, now_ns)
 
     def _prepared(self, now_ns: int) -> tuple[list[Answer], float]:
