@@ -2,8 +2,8 @@
 
 Each peer has an entry (key, tag, index) in a heap: the key is its load as the policy sees it, the tag orders those of
 the same key. Only peers that were touched since the last pick get a new entry; old ones are thrown away when they come
-to the top. Loads also change without notice, when a call is given back unsent: so one peer is looked at with every
-pick, and the one at the top is always looked at before it is believed.
+to the top. Loads also change without notice, when a call is given back unsent: so every few picks
+one peer is looked at, and the one at the top always is before it is believed.
 """
 
 from __future__ import annotations
@@ -12,11 +12,14 @@ from collections.abc import Callable, Iterable, Sequence
 from functools import partial
 from heapq import heapify, heappop, heappush
 from itertools import cycle
+from typing import Final
 
 from lbctl.balance.peer import Peer
 from lbctl.balance.penalty import Kept
 
 Entry = tuple[float, float, int]
+
+_PAUSE: Final = (-1, -1, -1)  # picks between two looks
 
 
 class Level:
@@ -70,28 +73,35 @@ class Levels:
         self._loads = [-1] * len(peers)  # unknown
         self._entries: list[Entry] = [(-1.0, 0.0, index) for index in everybody]
         self._heap: list[Entry] = []
-        self._next = cycle(everybody).__next__
+        self._next = cycle([look for index in everybody for look in (index, *_PAUSE)]).__next__
 
     def lowest(self) -> int:
         """Choose an index; the pick is expected to be counted before the next one."""
-        touched = self.touched
-        if touched:
-            self._place(touched)
-            touched.clear()
-        peers, kept, loads = self._peers, self._kept, self._loads
-        audited = self._next()
-        peer = peers[audited]
-        if peer.picks - peer.finished + kept[audited].count != loads[audited]:
-            self._place((audited,))
+        self._settle()
+        peers, kept, loads, entries, heap = self._peers, self._kept, self._loads, self._entries, self._heap
         while True:
-            chosen = self._top()
+            top = heap[0]
+            chosen = top[2]
+            if top is not entries[chosen]:
+                heappop(heap)
+                continue
             peer = peers[chosen]
             if peer.picks - peer.finished + kept[chosen].count == loads[chosen]:
                 break
             self._place((chosen,))
         self._take(chosen)
-        touched[chosen] = None
+        self.touched[chosen] = None
         return chosen
+
+    def _settle(self) -> None:
+        """Take note of the loads that have changed, and of one that may have."""
+        touched = self.touched
+        if touched:
+            self._place(touched)
+            touched.clear()
+        audited = self._next()
+        if audited >= 0 and self._load(audited) != self._loads[audited]:
+            self._place((audited,))
 
     def audit(self) -> Sequence[tuple[int, float]]:
         """Look at everybody; returns loads and keys, in order. For those who ask why."""
@@ -124,18 +134,5 @@ class Levels:
             self._heap[:] = self._entries
             heapify(self._heap)
 
-    def _top(self) -> int:
-        """Return who has the lowest entry."""
-        return top_of(self._heap, self._entries)[2]
-
     def _take(self, index: int) -> None:
         """This one was chosen."""
-
-
-def top_of(heap: list[Entry], current: Sequence[Entry]) -> Entry:
-    """Return the lowest entry that is not old, rid of those above it."""
-    top = heap[0]
-    while top is not current[top[2]]:
-        heappop(heap)
-        top = heap[0]
-    return top

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from bisect import bisect_left, insort
 from collections import deque
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from random import Random
 from typing import Final, NamedTuple
 
@@ -30,9 +30,10 @@ class Answer:
 
     __slots__ = ("at_ns", "latency_ns", "peer", "rif", "uses")
 
-    def __init__(self, peer: Peer, reply: ProbeReply, at_ns: int, uses: float) -> None:
+    def __init__(self, peer: Peer, rif: int, latency_ns: int, at_ns: int, uses: float) -> None:
         self.peer = peer
-        self.rif, self.latency_ns, _ = reply
+        self.rif = rif
+        self.latency_ns = latency_ns
         self.at_ns = at_ns
         self.uses = uses  # that are left
 
@@ -63,70 +64,76 @@ class Pool:
     """The latest answers, one of a backend at most, the oldest first."""
 
     def __init__(self, size: int, age_ns: int, uses: float, rng: Random) -> None:
-        self.answers: list[Answer] = []
+        self.answers: dict[Peer, Answer] = {}
         self._size = size
         self._age_ns = age_ns
-        self._uses = uses
+        self._least_uses = uses if uses == math.inf else math.floor(uses)
+        self._part = 0.0 if uses == math.inf else uses % 1.0  # rounded by chance, so that it is right on average
         self._random = rng.random
 
-    def add(self, peer: Peer, reply: ProbeReply, now_ns: int) -> None:
+    def add(self, peer: Peer, rif: int, latency_ns: int, now_ns: int) -> None:
         """Take an answer in, in place of the peer's last one or of the oldest."""
         answers = self.answers
-        for index, answer in enumerate(answers):
-            if answer.peer is peer:
-                del answers[index]
-                break
-        else:
-            if len(answers) >= self._size:
-                del answers[0]
-        uses = self._uses
-        if uses < math.inf:  # rounded by chance, so that it is right on average
-            uses = math.floor(uses) + (self._random() < uses % 1.0)
-        answers.append(Answer(peer, reply, now_ns, uses))
+        if answers.pop(peer, None) is None and len(answers) >= self._size:
+            del answers[next(iter(answers))]
+        uses = self._least_uses
+        if self._part and self._random() < self._part:
+            uses += 1
+        answers[peer] = Answer(peer, rif, latency_ns, now_ns, uses)
 
-    def fresh(self, now_ns: int) -> list[Answer]:
+    def fresh(self, now_ns: int) -> Sequence[Answer]:
         """Return the answers that are not too old, rid of the others."""
-        answers, oldest_ns = self.answers, now_ns - self._age_ns
-        while answers and answers[0].at_ns < oldest_ns:
-            del answers[0]
-        return answers
+        found, oldest_ns = [*self.answers.values()], now_ns - self._age_ns
+        if found and found[0].at_ns < oldest_ns:
+            for answer in found:
+                if answer.at_ns < oldest_ns:
+                    del self.answers[answer.peer]
+            found = [*self.answers.values()]
+        return found
 
     def use(self, answer: Answer) -> None:
         """A request goes there."""
         answer.rif += 1
         answer.uses -= 1
         if answer.uses < 1:
-            self.answers.remove(answer)
+            del self.answers[answer.peer]
 
     def remove(self, threshold: float, *, worst: bool) -> None:
         """Throw away the worst answer, or the oldest."""
         if self.answers:
-            del self.answers[worst_of(self.answers, threshold) if worst else 0]
+            answers = self.answers.values()
+            del self.answers[(worst_of(answers, threshold) if worst else next(iter(answers))).peer]
 
 
-def best_of(answers: Sequence[Answer], threshold: float) -> Answer:
+def best_of(answers: Iterable[Answer], threshold: float) -> Answer:
     """Return the cold answer of least latency, or where all are hot the one of fewest requests in flight."""
-    cold = [answer for answer in answers if answer.rif <= threshold]
-    if cold:
-        return min(cold, key=_latency)
-    return min(answers, key=_rif)
+    cold = hot = None
+    for answer in answers:
+        if answer.rif > threshold:
+            if hot is None or answer.rif < hot.rif:
+                hot = answer
+        elif cold is None or answer.latency_ns < cold.latency_ns:
+            cold = answer
+    found = cold or hot
+    assert found is not None, "nothing to choose among"
+    return found
 
 
-def worst_of(answers: Sequence[Answer], threshold: float) -> int:
-    """Return the index of the hot answer of most requests in flight, or where none is hot of most latency."""
-    hot = [answer for answer in answers if answer.rif > threshold]
-    return answers.index(max(hot, key=_rif) if hot else max(answers, key=_latency))
+def worst_of(answers: Iterable[Answer], threshold: float) -> Answer:
+    """Return the hot answer of most requests in flight, or where none is hot the one of most latency."""
+    cold = hot = None
+    for answer in answers:
+        if answer.rif > threshold:
+            if hot is None or answer.rif > hot.rif:
+                hot = answer
+        elif cold is None or answer.latency_ns > cold.latency_ns:
+            cold = answer
+    found = hot or cold
+    assert found is not None, "nothing to throw away"
+    return found
 
 
 def reuse(size: int, backends: int, probes: float, removals: float, delta: float) -> float:
     """Return how often an answer may be used, so that the pool neither runs dry nor grows old; inf is as often."""
     left = (1.0 - min(size, backends) / backends) * probes - removals
     return max(1.0, (1.0 + delta) / left) if left > 0 else math.inf
-
-
-def _latency(answer: Answer) -> int:
-    return answer.latency_ns
-
-
-def _rif(answer: Answer) -> int:
-    return answer.rif

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from heapq import heapify, heappush
+from heapq import heapify, heappop, heappush
 from itertools import count
 from math import inf, log
 from random import Random
 from typing import Final
 
-from lbctl.balance.levels import Entry, Ladder, Level, Levels, top_of
+from lbctl.balance.levels import Entry, Ladder, Level, Levels
 from lbctl.balance.peer import Peer
 from lbctl.balance.penalty import Kept
 from lbctl.balance.smooth import settled
@@ -112,13 +112,26 @@ class Smooth(Levels):
             entry = self._entries[index] = (level.key, -self._credits[index], index)
             heappush(self._heaps[index], entry)
 
-    def _top(self) -> int:
-        entries = self._entries
+    def lowest(self) -> int:
         if len(self._groups) == 1:
-            return top_of(self._heap, entries)[2]
+            return super().lowest()
+        self._settle()
+        chosen = self._top()
+        while self._load(chosen) != self._loads[chosen]:
+            self._place((chosen,))
+            chosen = self._top()
+        self._take(chosen)
+        self.touched[chosen] = None
+        return chosen
+
+    def _top(self) -> int:
+        """Return the one who is owed most on the lowest level."""
+        entries = self._entries
         least, choices, greatest, chosen = inf, 0, 0.0, -1
         for weight, heap in self._groups:
-            key, tag, index = top_of(heap, entries)
+            while heap[0] is not entries[heap[0][2]]:
+                heappop(heap)
+            key, tag, index = heap[0]
             if key < least:
                 least, chosen = key, index
                 choices = self._at[index].choices + 1

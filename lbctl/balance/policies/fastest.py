@@ -20,7 +20,7 @@ With times-in-flight=false the lowest latency alone decides, and one backend
 takes everything until its latency rises. Who was slow once would never be
 heard of again, so a backend with no call for the probe interval is sent the
 next one, whatever its score. One that never answered comes first, for one
-call; dubbo sends it everything until it answers. nginx has neither: it halves
+call, and counts as 1 s until then; for dubbo it comes first till it answers. nginx has neither: it halves
 the time of a backend for each fail-timeout it was not looked at, and with
 inflight=true takes the mean age of unanswered calls where that is higher.
 
@@ -35,9 +35,9 @@ and a backend that fails at once is the fastest.
 
 from __future__ import annotations
 
-from collections import OrderedDict
 from collections.abc import Sequence
 from dataclasses import dataclass
+from heapq import heapify, heapreplace
 from typing import Final
 
 from lbctl.balance.estimates import Estimate, estimate
@@ -49,9 +49,9 @@ from lbctl.balance.policies.base import Call, Expectation, Law, Picker, Policy, 
 from lbctl.balance.policies.options import option
 from lbctl.balance.ties import Drawn
 from lbctl.balance.two_choices import NEVER_NS
-from lbctl.model import Reply
+from lbctl.model import Origin, Reply
 
-_UNKNOWN: Final = float(1 << 60)  # never answered, and busy
+_UNKNOWN_NS: Final = 1e9  # the latency of who never answered, and is busy
 
 
 @dataclass(frozen=True, slots=True)
@@ -93,11 +93,16 @@ class Scores(Drawn):
         self._times_in_flight = self._is_dubbo or setup.options.times_in_flight
 
     def _look(self, index: int) -> Level:
-        load = self._loads[index] = self._load(index)
-        latency_ns = self._nodes[index].estimate.value_ns(self.now_ns)
-        if not latency_ns and load and not self._is_dubbo:
-            return Level(_UNKNOWN + load)
-        return Level(latency_ns * (load + 1) if self._times_in_flight else latency_ns)
+        return Level(self.score(index))
+
+    def score(self, index: int) -> float:
+        """Note the load of this one, and return its score."""
+        peer, node = self._peers[index], self._nodes[index]
+        load = self._loads[index] = peer.picks - peer.finished + node.count
+        latency_ns = node.estimate.value_ns(self.now_ns)
+        if latency_ns:
+            return latency_ns * ((load if self._times_in_flight else node.count) + 1)
+        return 0.0 if self._is_dubbo or not load else _UNKNOWN_NS * (load + 1)
 
 
 class Fastest:
@@ -116,8 +121,9 @@ class Fastest:
         self._scores = Scores(peers, self._nodes, setup)
         self._probe_ns = round(options.probe * 1e9)
         self._only_ok = options.metric == "dubbo"
-        order = sorted(range(len(peers)), key=lambda index: self._nodes[index].picked_ns)
-        self._waiting: OrderedDict[int, None] = OrderedDict.fromkeys(order)  # who was picked longest ago comes first
+        self._waiting = [(node.picked_ns, index) for index, node in enumerate(self._nodes)]  # a heap
+        heapify(self._waiting)
+        self._overdue_ns = NEVER_NS if self._probe_ns else NEVER_NS * -1  # nobody has waited for too long before
 
     def pick(self, call: Call) -> Peer:
         return self._peers[self._choose(call.now_ns)[0]]
@@ -142,7 +148,7 @@ class Fastest:
         if index is None:
             return
         took_ns, counts = max(now_ns - begun_ns, 0), True
-        if reply.code or not reply.is_ok:
+        if reply.code or reply.origin is not Origin.SERVER:
             counts = not self._only_ok
             if self._kept.penalty_ns and is_fault(reply):
                 took_ns, counts = max(took_ns, self._kept.penalty_ns), True
@@ -152,33 +158,34 @@ class Fastest:
         self._scores.touched[index] = None
 
     def _choose(self, now_ns: int) -> tuple[int, bool]:
-        scores, nodes = self._scores, self._nodes
+        """An index, and whether it was chosen only because of its long wait."""
+        scores = self._scores
         scores.now_ns = now_ns
         if self._kept.due and self._kept.due[0][0] <= now_ns:
             scores.touched.update(dict.fromkeys(self._kept.freed(now_ns)))
-        index = self._overdue(now_ns) if self._probe_ns else -1
+        index = self._overdue(now_ns) if now_ns > self._overdue_ns else -1
         is_probe = index >= 0
         if is_probe:
             scores.touched[index] = None
         else:
             index = scores.lowest()
-        nodes[index].picked_ns = now_ns
-        self._waiting.move_to_end(index)
+        self._nodes[index].picked_ns = now_ns
         return index, is_probe
 
     def _overdue(self, now_ns: int) -> int:
-        """Return who has waited for too long, or -1; who was never picked begins to wait now."""
-        waiting, latest_ns = self._waiting, now_ns - self._probe_ns
-        for _ in range(len(waiting)):
-            index: int = next(iter(waiting))
-            node = self._nodes[index]
-            if node.picked_ns >= latest_ns:
-                break
-            if node.picked_ns != NEVER_NS and not self._peers[index].in_flight:
-                return index
-            node.picked_ns = now_ns  # new, or about to be heard of
-            waiting.move_to_end(index)
-        return -1
+        """Return who has waited for too long, or -1, and note when somebody will have."""
+        waiting, nodes, latest_ns = self._waiting, self._nodes, now_ns - self._probe_ns
+        found = -1
+        while found < 0 and waiting[0][0] < latest_ns:
+            since_ns, index = waiting[0]
+            node = nodes[index]
+            if since_ns == node.picked_ns != NEVER_NS and not self._peers[index].in_flight:
+                found = index
+            if since_ns == node.picked_ns:  # new, or about to be heard of
+                node.picked_ns = now_ns
+            heapreplace(waiting, (node.picked_ns, index))
+        self._overdue_ns = waiting[0][0] + self._probe_ns
+        return found
 
 
 def _picker(peers: Sequence[Peer], setup: Setup) -> Picker:

@@ -17,7 +17,7 @@ taken as it is. Success is averaged alike, 1000 for a reply and 0 for
 DEADLINE_EXCEEDED, CANCELLED and UNAVAILABLE. Calls that have been in flight
 for longer than the average are a warning: where they are more than half of
 those in flight (of 200 slots), their mean age counts as the latency. A weight
-is computed at most every 5 ms.
+is computed at most every 5 ms (cache).
 
 Shares. Loads become equal, so shares are about as 1 / (T root(T + 5 ms)) and
 never above 2 / n: 10, 20 and 40 ms get 64, 26 and 10 %. Weights from the
@@ -43,12 +43,11 @@ from lbctl.balance.penalty import Kept, failure_penalty, is_fault, remembered
 from lbctl.balance.policies.base import Call, Expectation, Law, Policy, Setup, Why, equal
 from lbctl.balance.policies.options import option
 from lbctl.balance.two_choices import NEVER_NS, Pairs
-from lbctl.model import Code, Reply
+from lbctl.model import Code, Origin, Reply
 
 _FULL: Final = 1000  # success of a backend whose calls never fail
 _SLOTS: Final = 200
 _ZONE_NS: Final = 5_000_000  # latencies that differ by less hardly count
-_CACHED_NS: Final = 5_000_000
 _UNKNOWN_ROOT: Final = 100_000  # until the first reply
 _FAILURES: Final = frozenset({Code.DEADLINE_EXCEEDED, Code.CANCELLED, Code.UNAVAILABLE})
 
@@ -59,6 +58,7 @@ class Options:
 
     decay: float = option(0.6, "time in which a sample loses 63 % of its influence", above=0, unit="duration")
     force_pick: float = option(3.0, "time without a pick after which a loser is picked", above=0, unit="duration")
+    cache: float = option(0.005, "time for which a weight is not computed anew", least=0, unit="duration")
     failure_penalty: float = failure_penalty()
 
 
@@ -90,9 +90,9 @@ class Node:
         self._slots: dict[int, int] = {}  # when the call in each slot began, in that order
         self._begun: dict[int, list[int]] = {}  # the slots of calls that began at a time
 
-    def weight_at(self, peer: Peer, now_ns: int) -> float:
-        """Return the weight, which is computed when it is more than 5 ms old."""
-        if now_ns - self.weighed_ns > _CACHED_NS:
+    def weight_at(self, peer: Peer, now_ns: int, cache_ns: int) -> float:
+        """Return the weight, which is computed anew when it is older than the cache allows."""
+        if now_ns - self.weighed_ns > cache_ns:
             self.weight = self.success * 10_000 / self.load(peer, now_ns)
             self.weighed_ns = now_ns
         return self.weight
@@ -145,15 +145,16 @@ class KratosP2c:
         self._peers = peers
         self._decay_ns = round(options.decay * 1e9)
         self._force_ns = round(options.force_pick * 1e9)
+        self._cache_ns = round(options.cache * 1e9) or -1  # even at the same time
         self._penalty_ns = round(options.failure_penalty * 1e9)
         self._entries = [(peer, remembered(peer, Node)) for peer in peers]
         self._nodes = dict(self._entries)
         self._draw = Pairs(self._entries, setup.rng).draw
 
     def pick(self, call: Call) -> Peer:
-        now_ns = call.now_ns
+        now_ns, cache_ns = call.now_ns, self._cache_ns
         first, second = self._pair()
-        if second[1].weight_at(second[0], now_ns) > first[1].weight_at(first[0], now_ns):
+        if second[1].weight_at(second[0], now_ns, cache_ns) > first[1].weight_at(first[0], now_ns, cache_ns):
             first, second = second, first
         if now_ns - second[1].picked_ns > self._force_ns and second is not first:
             first = second
@@ -161,9 +162,9 @@ class KratosP2c:
         return first[0]
 
     def why(self, call: Call) -> tuple[Peer, Why]:
-        now_ns = call.now_ns
+        now_ns, cache_ns = call.now_ns, self._cache_ns
         first, second = pair = self._pair()
-        weights = first[1].weight_at(first[0], now_ns), second[1].weight_at(second[0], now_ns)
+        weights = first[1].weight_at(first[0], now_ns, cache_ns), second[1].weight_at(second[0], now_ns, cache_ns)
         rows = tuple((peer, _figures(peer, node)) for peer, node in dict.fromkeys(pair))
         if weights[1] > weights[0]:
             first, second = second, first
@@ -184,7 +185,7 @@ class KratosP2c:
         if node is None:
             return
         took_ns, success = now_ns - begun_ns, _FULL
-        if reply.code or not reply.is_ok:
+        if reply.code or reply.origin is not Origin.SERVER:
             success = 0 if reply.code in _FAILURES else _FULL
             if self._penalty_ns and is_fault(reply):
                 took_ns = max(took_ns, self._penalty_ns)

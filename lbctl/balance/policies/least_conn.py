@@ -47,7 +47,7 @@ from lbctl.balance.penalty import Kept, KeptSlots, failure_penalty, is_fault, ke
 from lbctl.balance.policies.base import Call, Expectation, Law, Policy, Setup, Why, by_weight, weights_of
 from lbctl.balance.policies.options import option
 from lbctl.balance.ties import Drawn, Rotating, Smooth
-from lbctl.model import Reply
+from lbctl.model import Origin, Reply
 
 _SCALE: Final = 16  # HAProxy's effective weights are in sixteenths
 _GREATEST: Final = 4096
@@ -117,7 +117,7 @@ class LeastLoaded:
         index = self._index.get(peer)
         if index is not None:
             self._touched[index] = None
-            if self._kept.penalty_ns and (reply.code or not reply.is_ok) and is_fault(reply):
+            if self._kept.penalty_ns and (reply.code or reply.origin is not Origin.SERVER) and is_fault(reply):
                 self._kept.add(index, now_ns)
 
     def _free(self, now_ns: int) -> None:

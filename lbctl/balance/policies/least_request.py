@@ -43,7 +43,7 @@ from lbctl.balance.policies.base import Call, Expectation, Law, Picker, Policy, 
 from lbctl.balance.policies.least_conn import LeastLoaded
 from lbctl.balance.policies.options import option
 from lbctl.balance.ties import Drawn
-from lbctl.model import Reply
+from lbctl.model import Origin, Reply
 
 _MOST: Final = 10  # choices; more are taken for so many
 
@@ -99,7 +99,7 @@ class Sampling:
         """Leave nothing behind but the slots that failed calls keep."""
 
     def ended(self, peer: Peer, begun_ns: int, now_ns: int, reply: Reply) -> None:
-        if self._penalty_ns and (reply.code or not reply.is_ok) and is_fault(reply):
+        if self._penalty_ns and (reply.code or reply.origin is not Origin.SERVER) and is_fault(reply):
             kept = self._kept.get(peer)
             if kept is not None:
                 kept.add(now_ns, self._penalty_ns)

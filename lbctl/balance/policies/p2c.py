@@ -38,7 +38,7 @@ from lbctl.balance.peer import Peer
 from lbctl.balance.penalty import Kept, failure_penalty, is_fault, remembered
 from lbctl.balance.policies.base import Call, Expectation, Law, Policy, Setup, Why, equal
 from lbctl.balance.two_choices import Pairs
-from lbctl.model import Reply
+from lbctl.model import Origin, Reply
 
 
 @dataclass(frozen=True, slots=True)
@@ -84,7 +84,7 @@ class P2c:
         """Leave nothing behind but the slots that failed calls keep."""
 
     def ended(self, peer: Peer, begun_ns: int, now_ns: int, reply: Reply) -> None:
-        if self._penalty_ns and (reply.code or not reply.is_ok) and is_fault(reply):
+        if self._penalty_ns and (reply.code or reply.origin is not Origin.SERVER) and is_fault(reply):
             kept = self._kept.get(peer)
             if kept is not None:
                 kept.add(now_ns, self._penalty_ns)

@@ -43,11 +43,10 @@ from lbctl.balance.penalty import Kept, failure_penalty, is_fault, remembered
 from lbctl.balance.policies.base import Call, Expectation, Law, Policy, Setup, Why, equal
 from lbctl.balance.policies.options import option
 from lbctl.balance.two_choices import NEVER_NS, Pairs
-from lbctl.model import Code, Reply
+from lbctl.model import Code, Origin, Reply
 
 _FULL: Final = 1000  # success of a backend whose calls never fail
 _DRAWS: Final = 3
-_UNKNOWN_LOAD: Final = 2**31 - 1  # in place of 0
 _FAILURES: Final = frozenset(
     {
         Code.DEADLINE_EXCEEDED,
@@ -86,8 +85,7 @@ class Node:
     def load(self, peer: Peer, now_ns: int) -> int:
         """Return root(lag) x (calls in flight + 1)."""
         kept = self.kept
-        load = self.root * (peer.picks - peer.finished + 1 + (kept.count and kept.at(now_ns)))
-        return load or _UNKNOWN_LOAD
+        return self.root * (peer.picks - peer.finished + 1 + (kept.count and kept.at(now_ns)))
 
     def learn(self, took_ns: int, success: int, now_ns: int, decay_ns: int) -> None:
         """A call ended."""
@@ -147,7 +145,7 @@ class P2cEwma:
         if node is None:
             return
         took_ns, success = now_ns - begun_ns, _FULL
-        if reply.code or not reply.is_ok:
+        if reply.code or reply.origin is not Origin.SERVER:
             success = 0 if reply.code in _FAILURES else _FULL
             if self._penalty_ns and is_fault(reply):
                 took_ns = max(took_ns, self._penalty_ns)

@@ -40,7 +40,7 @@ from lbctl.balance.peer import Peer
 from lbctl.balance.penalty import failure_penalty, is_fault, remembered
 from lbctl.balance.policies.base import Call, Expectation, Law, Policy, Setup, Why, equal
 from lbctl.balance.policies.options import option
-from lbctl.model import Reply
+from lbctl.model import Origin, Reply
 
 _DIALECTS: Final[dict[str, type[Finagle | Envoy]]] = {"finagle": Finagle, "tower": Tower, "envoy": Envoy}
 
@@ -104,7 +104,7 @@ class PeakEwma:
         if node is None:
             return
         took_ns = max(now_ns - begun_ns, 0)
-        if self._penalty_ns and (reply.code or not reply.is_ok) and is_fault(reply):
+        if self._penalty_ns and (reply.code or reply.origin is not Origin.SERVER) and is_fault(reply):
             took_ns = max(took_ns, self._penalty_ns)
             node.kept.add(now_ns, self._penalty_ns)
         self._learn(node, took_ns, now_ns)

@@ -43,6 +43,7 @@ from lbctl.balance.penalty import Kept, failure_penalty, is_fault, remembered
 from lbctl.balance.policies.base import Call, Expectation, Law, Policy, Setup, Why, equal
 from lbctl.balance.policies.options import option
 from lbctl.balance.probes import Answer, Distribution, Pool, ProbeReply, best_of, reuse
+from lbctl.balance.two_choices import NEVER_NS
 from lbctl.model import Origin, Reply
 
 _LATEST: Final = 9  # latencies whose median answers for a backend that does not
@@ -98,7 +99,7 @@ class Prequal:
         self._seen = Distribution()
         self._penalty_ns = round(options.failure_penalty * 1e9)
         self._silence_ns = round(_SILENT * options.age * 1e9)
-        self._heard_ns = -1  # when a backend last answered
+        self._heard_ns = NEVER_NS  # when a backend last answered
         self._to_probe = self._to_remove = 0.0
         self._removes_worst = False
 
@@ -133,10 +134,10 @@ class Prequal:
         if self._penalty_ns and (reply.code or reply.origin is not Origin.SERVER) and is_fault(reply):
             took_ns = max(took_ns, self._penalty_ns)
             node.add(now_ns, self._penalty_ns)
-            for answer in self._pool.answers:
-                if answer.peer is peer:
-                    answer.rif += 1
-                    answer.latency_ns = max(answer.latency_ns, self._penalty_ns)
+            answer = self._pool.answers.get(peer)
+            if answer is not None:
+                answer.rif += 1
+                answer.latency_ns = max(answer.latency_ns, self._penalty_ns)
         node.learn(took_ns)
 
     def reported(self, peer: Peer, report: Any, now_ns: int) -> None:  # noqa: ANN401
@@ -145,13 +146,14 @@ class Prequal:
             self._heard_ns = now_ns
             if not report.stated:
                 report = report._replace(latency_ns=max(report.latency_ns, self._nodes[peer].median_ns()))
-            self._add(peer, report, now_ns)
+            self._add(peer, report.rif, report.latency_ns, now_ns)
 
-    def _prepared(self, now_ns: int) -> tuple[list[Answer], float]:
+    def _prepared(self, now_ns: int) -> tuple[Sequence[Answer], float]:
         """The answers to choose among, and the threshold between cold and hot."""
         answers = self._pool.fresh(now_ns)
         if len(answers) < 2:
             self._probe(now_ns)
+            answers = self._pool.fresh(now_ns)
         return answers, self._seen.quantile(self._options.q_rif)
 
     def _chosen(self, answers: Sequence[Answer], threshold: float, now_ns: int) -> Peer:
@@ -175,23 +177,22 @@ class Prequal:
         self._to_probe += self._options.probes
         count = int(self._to_probe)
         self._to_probe -= count
-        peers, random = self._peers, self._rng.random
-        size = len(peers)
-        asked = set(range(size)) if count >= size else set()
+        peers, random, size = self._peers, self._rng.random, len(self._peers)
+        asked = dict.fromkeys(peers if count >= size else ())
         while len(asked) < min(count, size):
-            asked.add(int(random() * size))
-        for index in asked:
-            self._ask(peers[index])
-            if self._heard_ns < 0 or now_ns - self._heard_ns > self._silence_ns:
-                node, peer = self._nodes[peers[index]], peers[index]
-                self._add(peer, ProbeReply(peer.in_flight, node.median_ns()), now_ns)
+            asked[peers[int(random() * size)]] = None
+        for peer in asked:
+            self._ask(peer)
+            if now_ns - self._heard_ns > self._silence_ns:
+                self._add(peer, peer.in_flight, self._nodes[peer].median_ns(), now_ns)
 
-    def _add(self, peer: Peer, reply: ProbeReply, now_ns: int) -> None:
-        kept = self._nodes[peer].at(now_ns)
-        if kept:
-            reply = ProbeReply(reply.rif + kept, max(reply.latency_ns, self._penalty_ns))
-        self._seen.add(reply.rif)
-        self._pool.add(peer, reply, now_ns)
+    def _add(self, peer: Peer, rif: int, latency_ns: int, now_ns: int) -> None:
+        node = self._nodes[peer]
+        if node.count and node.at(now_ns):
+            rif += node.count
+            latency_ns = max(latency_ns, self._penalty_ns)
+        self._seen.add(rif)
+        self._pool.add(peer, rif, latency_ns, now_ns)
 
 
 POLICY = Policy(

@@ -1,0 +1,129 @@
+"""Calls on a virtual clock: arrivals, modelled backends and a picker that is driven exactly as the engine drives it."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from heapq import heappop, heappush
+from itertools import count
+from random import Random
+
+from lbctl.balance.peer import Peer
+from lbctl.balance.policies import POLICIES
+from lbctl.balance.policies.base import Call, Learning, Setup
+from lbctl.model import Code, Reply
+from tests.balance.fleet import OK, fleet
+
+SECOND = 1_000_000_000
+UNAVAILABLE = Reply(Code.UNAVAILABLE)
+START_NS = 10 * SECOND  # clocks do not begin at 0
+
+
+@dataclass
+class Backend:
+    """A modelled backend: unlimited, or with ``queues`` one call at a time in order of arrival."""
+
+    service_s: Callable[[Random], float]
+    reply: Reply = OK
+    queues: bool = False
+    free_ns: int = 0
+
+    def done_ns(self, now_ns: int, rng: Random) -> int:
+        """When a call that arrives now is answered."""
+        took_ns = max(1, round(self.service_s(rng) * SECOND))
+        if not self.queues:
+            return now_ns + took_ns
+        self.free_ns = max(self.free_ns, now_ns) + took_ns
+        return self.free_ns
+
+
+def takes(seconds: float) -> Backend:
+    """Return a backend with as many workers as anybody needs."""
+    return Backend(lambda rng: seconds)
+
+
+def fails(seconds: float = 0.0001) -> Backend:
+    """Return a backend that refuses everything, at once."""
+    return Backend(lambda rng: seconds, UNAVAILABLE)
+
+
+def serves(mean_s: float) -> Backend:
+    """Return a backend with one worker and exponential service times."""
+    return Backend(lambda rng: rng.expovariate(1.0 / mean_s), queues=True)
+
+
+@dataclass
+class Simulation:
+    """One run. Its picks by index, and the time that calls spent altogether, from ``skip`` calls on."""
+
+    policy: str
+    backends: list[Backend]
+    options: dict[str, str] = field(default_factory=dict)
+    weights: list[int] | None = None
+    seed: int = 1
+    skip: int = 0
+    picks: Counter[int] = field(default_factory=Counter)
+    spent_ns: int = 0
+    most_in_flight: int = 0
+
+    def __post_init__(self) -> None:
+        policy = POLICIES[self.policy].with_options(self.options)
+        self.peers = fleet(self.weights or [1] * len(self.backends))
+        self._picker = policy.build(self.peers, Setup(Random(self.seed), policy.options))
+        self._index = {peer: index for index, peer in enumerate(self.peers)}
+        self._rng = Random(self.seed + 1)
+        self._ends: list[tuple[int, int, int, int]] = []  # when, tie break, index, begun
+        self._number = count()
+        self.now_ns = START_NS
+
+    def open_loop(self, rate: float, calls: int) -> list[float]:
+        """Let calls arrive by chance at a rate; returns the shares."""
+        arrival_s = START_NS / SECOND
+        for _ in range(calls):
+            arrival_s += self._rng.expovariate(rate)
+            arrival_ns = round(arrival_s * SECOND)
+            while self._ends and self._ends[0][0] <= arrival_ns:
+                self._end()
+            self.now_ns = arrival_ns
+            self._begin()
+        return self.shares()
+
+    def closed_loop(self, crowd: int, calls: int) -> list[float]:
+        """Keep so many calls in flight; returns the shares."""
+        for _ in range(crowd):
+            self._begin()
+        for _ in range(calls - crowd):
+            self._end()
+            self._begin()
+        return self.shares()
+
+    def finish(self) -> None:
+        """Wait for the calls that are in flight."""
+        while self._ends:
+            self._end()
+
+    def shares(self) -> list[float]:
+        return [self.picks[index] / self.picks.total() for index in range(len(self.peers))]
+
+    def mean_s(self) -> float:
+        """Return how long a call took on average."""
+        return self.spent_ns / self.picks.total() / SECOND
+
+    def _begin(self) -> None:
+        now_ns, number = self.now_ns, next(self._number)
+        peer = self._picker.pick(Call(now_ns))
+        peer.picks += 1
+        index = self._index[peer]
+        done_ns = self.backends[index].done_ns(now_ns, self._rng)
+        heappush(self._ends, (done_ns, number, index, now_ns))
+        if number >= self.skip:
+            self.picks[index] += 1
+            self.spent_ns += done_ns - now_ns
+
+    def _end(self) -> None:
+        self.now_ns, _, index, begun_ns = heappop(self._ends)
+        peer = self.peers[index]
+        peer.finished += 1
+        if isinstance(self._picker, Learning):
+            self._picker.ended(peer, begun_ns, self.now_ns, self.backends[index].reply)
