@@ -121,6 +121,15 @@ def test_a_new_registered_weight_counts_at_once() -> None:
     assert weights_of(backends)["B"] == 2
 
 
+def test_a_set_that_changes_all_the_time_does_not_put_off_the_look_at_weights() -> None:
+    backends = Backends({"A": PLAIN, "B": Kind(0.05), "C": PLAIN}, {"A": 3, "B": 3, "C": 3}, **QUICK)
+    (*_, c) = backends.balancer.peers.values()
+    for turn in range(6):
+        backends.balancer.drain(c, drained=turn % 2 == 0)
+        backends.run(2)
+    assert weights_of(backends)["B"] == 6
+
+
 def test_a_backend_with_few_calls_keeps_its_weight() -> None:
     backends = Backends({"A": PLAIN, "B": Kind(0.5, 1)}, {"A": 1000, "B": 5}, **QUICK)
     backends.run(11)

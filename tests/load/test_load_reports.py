@@ -17,7 +17,7 @@ from lbctl.balance.balancer import Balancer
 from lbctl.balance.load_report import LOAD_REPORT, LoadReport, encoded
 from lbctl.balance.peer import Peer
 from lbctl.balance.policies import POLICIES
-from lbctl.balance.policies.base import Call, Expectation, Law, Policy, Setup, Why, equal
+from lbctl.balance.policies.base import Call, Expectation, Law, Learning, Policy, Reported, Setup, Why, equal
 from lbctl.balance.policies.weighted_round_robin import POLICY as BY_REPORTS
 from lbctl.balance.probes import ProbeReply
 from lbctl.clock import SystemClock
@@ -30,6 +30,7 @@ from lbctl.rpc.access import Access
 from lbctl.rpc.options import ConnectionOptions
 from lbctl.rpc.orca import METHOD, SERVICE, period_of
 from lbctl.wire.limits import Limits
+from tests.balance.fleet import built, fleet
 from tests.fakes import FakeClock, quiet_loop, until
 
 __all__ = ["quiet_loop"]
@@ -321,3 +322,15 @@ async def test_grpcio_is_refused_where_it_would_keep_the_reports_to_itself() -> 
         await require(BY_REPORTS.name, "grpcio", trailers=wants_trailers(BY_REPORTS))
     await require(OUT_OF_BAND.name, "grpcio", trailers=wants_trailers(OUT_OF_BAND))
     await require(BY_REPORTS.name, "wire", trailers=True)
+
+
+def test_where_no_latency_is_stated_a_backend_is_as_slow_as_its_calls_were() -> None:
+    first, second = fleet([1, 1])
+    picker = built("prequal", [first, second])
+    assert isinstance(picker, Learning)
+    assert isinstance(picker, Reported)
+    picker.ended(first, 1_000_000, 51_000_000, Reply(Code.OK))
+    for _ in range(4):
+        picker.reported(first, ProbeReply(0, 1_000_000, stated=False), 60_000_000)
+        picker.reported(second, ProbeReply(0, 2_000_000, stated=False), 60_000_000)
+    assert picker.pick(Call(61_000_000)) is second

@@ -297,3 +297,19 @@ async def test_a_stream_that_is_no_longer_followed_is_cancelled_at_the_server() 
             await following
         await until(lambda: resets)
     assert resets == [h2.CANCEL]
+
+
+async def test_a_stream_that_was_refused_is_asked_for_again_without_a_deadline() -> None:
+    heard: list[bytes] = []
+
+    async def behave(peer: Connection) -> None:
+        first = await peer.request()
+        peer.send(h2.rst(first.stream, h2.REFUSED_STREAM))
+        second = await peer.request()
+        peer.send(h2.okh(second.stream), h2.msg(second.stream), h2.trailers(second.stream, 0))
+        await peer.gone()
+
+    async with calling(behave) as (server, caller):
+        result = await caller.follow("/pkg.Svc/Watch", b"", heard.append)
+        assert (result.reply.code, result.attempts, heard) == (Code.OK, 2, [b"reply"])
+    assert [each.header(b"grpc-timeout") for each in server.connections[0].requests.values()] == [None, None]
