@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import Final
 
+from lbctl.balance.policies.base import Policy
 from lbctl.stats.report import Starts, Wait, Wire
 
 _SHARE: Final = 0.01  # of the calls' time, from where on a wait is worth a sentence
@@ -31,6 +32,15 @@ def on_starts(starts: Starts | None) -> Iterator[str]:
     if starts is not None and starts.late > _LATE * max(starts.delays.total, _FEW):
         share = starts.late / starts.delays.total
         yield f"{share:.0%} of the calls were started more than 1ms late: the times include that"
+
+
+def on_concurrency(policy: Policy, concurrency: int, backends: int) -> Iterator[str]:
+    """Too few calls in flight for a policy that goes by them; a concurrency of 0 has no bound."""
+    if policy.by_load and 0 < concurrency < backends:
+        yield (
+            f"concurrency {concurrency} is below the {backends} backends: {policy.name} cannot tell idle ones apart,"
+            f" so its rule for ties decides; -c {backends * 4} shows more"
+        )
 
 
 def on_waits(waits: Mapping[str, Wait], stream_limit: int | None) -> Iterator[str]:

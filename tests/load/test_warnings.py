@@ -2,7 +2,8 @@ from __future__ import annotations
 
 import pytest
 
-from lbctl.load.warnings import milliseconds, on_connections, on_drops, on_refusals, on_starts, on_waits
+from lbctl.balance.policies import POLICIES
+from lbctl.load.warnings import milliseconds, on_concurrency, on_connections, on_drops, on_refusals, on_starts, on_waits
 from lbctl.stats.histogram import Histogram
 from lbctl.stats.report import Starts, Wait, Wire
 from lbctl.view.text import duration
@@ -78,3 +79,16 @@ def test_refused_streams_are_worth_a_sentence_from_one_in_a_hundred_calls_on() -
     assert list(on_refusals(refusing, 120_000)) == [told]
     assert list(on_refusals(refusing, 120_001)) == []
     assert list(on_refusals(Wire(rst_received={"CANCEL": 5}), 10)) == []
+
+
+@pytest.mark.parametrize("policy", ["least_conn", "least_active", "least_request", "p2c"])
+def test_fewer_calls_in_flight_than_backends_tell_a_policy_nothing_that_goes_by_them(policy: str) -> None:
+    (sentence,) = on_concurrency(POLICIES[policy], 2, 3)
+    assert sentence.startswith(f"concurrency 2 is below the 3 backends: {policy} cannot tell idle ones apart")
+    assert list(on_concurrency(POLICIES[policy], 3, 3)) == []
+    assert list(on_concurrency(POLICIES[policy], 0, 3)) == []  # no bound
+
+
+@pytest.mark.parametrize("policy", ["round_robin", "smooth_wrr", "p2c_ewma", "peak_ewma", "fastest", "prequal"])
+def test_policies_that_go_by_more_than_calls_in_flight_do_not_need_many(policy: str) -> None:
+    assert list(on_concurrency(POLICIES[policy], 1, 30)) == []

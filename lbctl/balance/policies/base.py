@@ -131,7 +131,8 @@ class Policy:
     ``build`` gets the ready peers in key order: all of positive weight, or all of weight 0 (then each counts as 1).
     ``options`` holds the values of ``--policy-opt``: a frozen dataclass made of ``options.option`` fields. ``keyed``:
     calls need a hash key. ``cost`` is that of a pick, for people. ``wants`` names response metadata it has to see.
-    ``doubts`` says, of all peers there were, why it was not what its name says.
+    ``doubts`` says, of all peers there were, why it was not what its name says. ``by_load``: it goes by calls in flight
+    alone, so it knows nothing while there are fewer of them than peers.
     """
 
     name: str
@@ -144,6 +145,7 @@ class Policy:
     keyed: bool = False
     wants: frozenset[bytes] = frozenset()
     doubts: Callable[[Sequence[Peer]], Iterable[str]] = _none
+    by_load: bool = False
 
     def with_options(self, values: Mapping[str, str]) -> Policy:
         """The policy with these options set; raises UsageError for one it does not have, or a value that cannot be."""

@@ -94,4 +94,5 @@ POLICY = Policy(
     Options(),
     aliases=("leastactive",),
     cost="O(log n)",
+    by_load=True,
 )

@@ -152,4 +152,5 @@ POLICY = Policy(
     Options(),
     aliases=("leastconn", "least_connections"),
     cost="O(log n)",
+    by_load=True,
 )

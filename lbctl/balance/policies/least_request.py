@@ -169,4 +169,5 @@ POLICY = Policy(
     Options(),
     aliases=("least_request_experimental",),
     cost="O(choices)",
+    by_load=True,
 )

@@ -90,4 +90,4 @@ class P2c:
                 kept.add(now_ns, self._penalty_ns)
 
 
-POLICY = Policy("p2c", "the less busy of two random backends", Expectation.FEEDBACK, P2c, Options())
+POLICY = Policy("p2c", "the less busy of two random backends", Expectation.FEEDBACK, P2c, Options(), by_load=True)
