@@ -126,13 +126,12 @@ def ring_of(
     counts = dialect.counts
     if weighted and not dialect.by_weight:
         counts = _percent if name == "gozero" else proportional
-    wanted = _cut(counts(weights, replicas or dialect.replicas))
+    wanted = cut(counts(weights, replicas or dialect.replicas))
     nodes = [dialect.points(address, count) for address, count in zip(addresses, wanted, strict=True)]
     return Ring(nodes, dialect.bits, last=dialect.last)
 
 
-def _cut(counts: list[int]) -> list[int]:
+def cut(counts: list[int], most: int = MOST_POINTS) -> list[int]:
+    """The points of every node where all together would be too many: in proportion, but at least one."""
     total = sum(counts)
-    if total <= MOST_POINTS:
-        return counts
-    return [max(1, count * MOST_POINTS // total) for count in counts]
+    return counts if total <= most else [max(1, count * most // total) for count in counts]

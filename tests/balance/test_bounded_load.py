@@ -1,0 +1,192 @@
+from __future__ import annotations
+
+import math
+from collections import Counter, deque
+from fractions import Fraction
+from random import Random
+
+import pytest
+from xxhash import xxh64_intdigest
+
+from lbctl.balance.hashing.picker import KeyPicker
+from lbctl.balance.hashing.shuffle import shuffled, twister
+from lbctl.balance.peer import Peer
+from lbctl.balance.policies.base import Call, Learning
+from lbctl.balance.policies.bounded_load import slots
+from tests.balance.fleet import OK, VECTORS
+from tests.balance.keyed import KEYS, at, hosts, owners, picker
+
+
+def send(made: KeyPicker, key: bytes, *tried: Peer) -> Peer:
+    peer = made.pick(Call(1, key, tried))
+    peer.picks += 1
+    return peer
+
+
+def end(made: KeyPicker, peer: Peer) -> None:
+    peer.finished += 1
+    assert isinstance(made, Learning)
+    made.ended(peer, 1, 2, OK)
+
+
+@pytest.mark.parametrize("case", VECTORS["bounded_load_slots"]["expect"]["cases"])
+def test_slots_are_those_of_envoy(case: dict[str, float]) -> None:
+    active, factor, part = int(case["overall_active"]), int(case["factor"]), case["norm_weight"]
+    assert slots(active + 1, factor, part) == case["slots"]
+
+
+def test_hosts_are_probed_in_envoys_order() -> None:
+    vector = VECTORS["bounded_load_probe_order"]
+    for name, order in vector["expect"].items():
+        assert shuffled(int(name.removeprefix("seed")), vector["given"]["hosts"]) == order
+
+
+def test_words_are_those_of_mt19937() -> None:
+    """The C++ standard states the 10,000th word of a generator seeded with 5489."""
+    rng = twister(5489)
+    for _ in range(9999):
+        rng.getrandbits(32)
+    assert rng.getrandbits(32) == 4123659995
+
+
+@pytest.mark.parametrize("factor", ["1", "1.1", "1.25", "2"])
+@pytest.mark.parametrize("weights", [[1] * 5, [3, 1, 1, 7]])
+def test_no_pick_leaves_a_backend_above_its_bound(factor: str, weights: list[int]) -> None:
+    rng = Random(2)
+    peers = at(dict(zip(hosts(len(weights)), weights, strict=True)))
+    made = picker("bounded_load", peers, factor=factor)
+    flying: deque[Peer] = deque()
+    for number in range(4000):
+        peer = send(made, b"%d" % rng.randrange(20))
+        flying.append(peer)
+        m = len(flying)
+        bound = math.ceil(Fraction(factor) * m * peer.weight / sum(weights))
+        assert peer.in_flight <= bound, number
+        while flying and rng.random() < (0.3 if number % 1000 < 500 else 0.6):
+            flying.rotate(rng.randrange(len(flying)))
+            end(made, flying.popleft())
+
+
+@pytest.mark.parametrize("factor", ["1", "1.25"])
+def test_calls_that_only_begin_leave_everybody_within_the_bound(factor: str) -> None:
+    peers = at(hosts(5))
+    made = picker("bounded_load", peers, factor=factor)
+    for m in range(1, 500):
+        send(made, b"one key")
+        assert max(peer.in_flight for peer in peers) <= math.ceil(Fraction(factor) * m / 5)
+
+
+def test_picks_agree_with_the_rule_on_10_000_cases() -> None:
+    rng, cases = Random(8), 0
+    while cases < 10_000:
+        weights = [rng.randrange(1, 4) for _ in range(rng.randrange(1, 7))]
+        peers = at(dict(zip(hosts(len(weights)), weights, strict=True)))
+        factor = rng.choice(["1", "1.01", "1.3", "2.5", "inf"])
+        made = picker("bounded_load", peers, factor=factor, replicas="20")
+        plain = picker("consistent_hash", peers, weighted="true", replicas="20")
+        flying: list[Peer] = []
+        for _ in range(100):
+            key = b"%d" % rng.randrange(8)
+            m = len(flying) + 1
+            way = [peers[node] for node in plain.candidates(key)]
+            bounds = {
+                peer: m if factor == "inf" else math.ceil(Fraction(factor) * m * peer.weight / sum(weights))
+                for peer in peers
+            }
+            expected = next(peer for peer in way if peer.in_flight < bounds[peer])
+            peer = send(made, key)
+            assert peer is expected
+            flying.append(peer)
+            if rng.random() < 0.5:
+                end(made, flying.pop(rng.randrange(len(flying))))
+            cases += 1
+
+
+def test_without_a_bound_it_is_the_plain_ring() -> None:
+    weights = dict(zip(hosts(4), (1, 2, 3, 1), strict=True))
+    made = picker("bounded_load", at(weights), factor="inf")
+    keys = [b"%d" % (number % 3) for number in range(300)]
+    found = [send(made, key).instance.address for key in keys]
+    assert found == owners(picker("consistent_hash", at(weights), weighted="true"), keys)
+
+
+def test_idle_backends_get_the_keys_that_they_own() -> None:
+    made = picker("bounded_load", at(hosts(4)))
+    plain = owners(picker("consistent_hash", at(hosts(4)), weighted="true"))
+    found = []
+    for key in KEYS:
+        peer = send(made, key)
+        end(made, peer)
+        found.append(peer.instance.address)
+    assert found == plain
+
+
+def test_calls_that_were_never_sent_are_forgotten_before_long() -> None:
+    peers = at(hosts(3))
+    made = picker("bounded_load", peers, factor="1")
+    for _ in range(300):
+        peer = send(made, b"key")
+        peer.finished += 1  # given back: nobody tells the policy
+    m = 0
+    for _ in range(90):
+        m += 1
+        send(made, b"key")
+    assert max(peer.in_flight for peer in peers) <= math.ceil((m + 64) / 3)
+    assert sum(peer.in_flight for peer in peers) == 90
+
+
+def test_a_retry_goes_on_around_the_ring_to_somebody_with_room() -> None:
+    peers = at(hosts(4))
+    made = picker("bounded_load", peers)
+    way = [peers[node] for node in made.candidates(b"key")]
+    assert send(made, b"key", way[0]) is way[1]
+    assert send(made, b"key", way[0]) is way[2]  # the second is full now
+    assert send(made, b"key", *peers) is way[0]
+
+
+def envoy(key: bytes, owner: Peer, peers: list[Peer], percent: int, weights: list[int]) -> Peer:
+    """Envoy's choice: the owner, else the first of a shuffle that is not overloaded, else the least overloaded."""
+    m = sum(peer.in_flight for peer in peers) + 1
+
+    def overload(peer: Peer) -> float:
+        part = weights[peers.index(peer)] / sum(weights)
+        return peer.in_flight / max(1, math.ceil((m * percent + 99) // 100 * part))
+
+    way = [owner, *(peers[node] for node in shuffled(xxh64_intdigest(key), len(peers)) if peers[node] is not owner)]
+    return next((peer for peer in way if overload(peer) <= 1), min(way, key=overload))
+
+
+def test_envoys_way_agrees_with_its_rule_on_10_000_cases() -> None:
+    rng, cases = Random(9), 0
+    while cases < 10_000:
+        weights = [rng.randrange(1, 4) for _ in range(rng.randrange(1, 6))]
+        peers = at(dict(zip(hosts(len(weights)), weights, strict=True)))
+        percent = rng.choice([100, 125, 150, 200])
+        made = picker("bounded_load", peers, factor=str(percent / 100), probe="envoy")
+        plain = picker("ring_hash", peers, dialect="envoy", max_ring_size="8388608")
+        flying: list[Peer] = []
+        for _ in range(200):
+            key = b"%d" % rng.randrange(4)
+            expected = envoy(key, plain.peers[plain.owners([key])[0]], peers, percent, weights)
+            peer = send(made, key)
+            assert peer is expected
+            flying.append(peer)
+            if rng.random() < 0.5:
+                end(made, flying.pop(rng.randrange(len(flying))))
+            cases += 1
+
+
+def test_a_hot_key_is_spread_over_as_many_backends_as_its_load_needs() -> None:
+    peers = at(hosts(10))
+    made = picker("bounded_load", peers, factor="1.25")
+    for _ in range(100):
+        send(made, b"hot")
+    loads = Counter(peer.in_flight for peer in peers)
+    assert max(loads) == 13  # ceil(1.25 x 100 / 10)
+    assert sum(load * count for load, count in loads.items()) == 100
+
+
+def test_the_shares_of_its_ring_are_only_a_guide() -> None:
+    law = picker("bounded_load", at(hosts(4))).law()
+    assert law.shares == picker("consistent_hash", at(hosts(4)), weighted="true").law().shares
+    assert (law.drawn, law.bound) == (False, math.inf)
