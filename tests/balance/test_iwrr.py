@@ -96,6 +96,13 @@ def test_a_round_goes_on_when_the_one_whose_turn_it_was_has_gone(picks: int) -> 
     assert service.run(6) == following * 3
 
 
+def test_one_that_had_its_turn_has_no_other_in_the_round_because_its_weight_grew() -> None:
+    service = Service("iwrr", A=2, B=5)
+    assert service.run(8) == "ABABBBBA"  # the first turn of the second cycle
+    service.set(A=3, B=5)
+    assert service.run(7) == "BABABBB"
+
+
 def test_why_names_the_round() -> None:
     picker = built("iwrr", fleet([2, 1]))
     told = [picker.why(ANY)[1].text for _ in range(4)]

@@ -107,14 +107,16 @@ def test_a_server_is_left_out_until_the_time_out_has_passed_and_then_probed_once
     assert tried == [100, 111, 122, 133]
 
 
-def test_a_probe_that_succeeds_forgets_the_failures() -> None:
+def test_one_request_at_a_time_is_a_probe_and_its_success_forgets_the_failures() -> None:
     peers = fleet([1, 1])
     picker = nginx(peers, max_fails="1", fail_timeout="10s")
     assert picker.pick(Call(100 * SECOND)) is peers[0]
     picker.ended(peers[0], 0, 100 * SECOND, LOST)  # type: ignore[attr-defined]
     assert {picker.pick(Call(105 * SECOND)) for _ in range(5)} == {peers[1]}
-    picks = [answered(picker, peers, 111 * SECOND, lambda peer: OK) for _ in range(20)]
-    assert Counter(picks[2:])[peers[0]] == 9
+    assert [picker.pick(Call(111 * SECOND)) for _ in range(8)].count(peers[0]) == 1
+    picker.ended(peers[0], 0, 112 * SECOND, OK)  # type: ignore[attr-defined]
+    assert peers[0].memory.fails == 0
+    assert [picker.pick(Call(112 * SECOND)) for _ in range(8)].count(peers[0]) == 4
 
 
 def test_when_every_server_is_out_or_was_tried_calls_go_somewhere_all_the_same() -> None:

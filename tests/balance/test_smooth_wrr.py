@@ -4,6 +4,7 @@ import math
 from collections import Counter
 from itertools import groupby
 from random import Random
+from typing import Any
 
 import pytest
 from hypothesis import given
@@ -34,9 +35,12 @@ def brute_force(weights: list[int], picks: int, current: list[int] | None = None
     return taken
 
 
-@pytest.mark.parametrize("name", ["swrr_5_1_1", "swrr_1_2_3", "swrr_20_5_5_5_1_1_1", "swrr_1_1_1_1"])
-def test_the_order_is_as_published(name: str) -> None:
-    vector = VECTORS[name]
+@pytest.mark.parametrize(
+    "vector",
+    [VECTORS["swrr_5_1_1"], VECTORS["swrr_1_2_3"], VECTORS["swrr_20_5_5_5_1_1_1"], VECTORS["swrr_1_1_1_1"]],
+    ids=["5 1 1", "1 2 3", "20 5 5 5 1 1 1", "equal"],
+)
+def test_the_order_is_as_published(vector: dict[str, Any]) -> None:
     order = letters(drawn(built("smooth_wrr", fleet(vector["given"]["weights"])), vector["given"]["picks"]))
     assert order == vector["expect"]["sequence"]
 
