@@ -1,4 +1,4 @@
-"""Weights by how calls end: a failure halves a backend's weight, a success gives it 1 back.
+"""Weights by how calls end: a failure halves one, a success adds 1.
 
 Every backend begins at its registered weight, and its weight stays between
 min and max. A call goes to a backend drawn in proportion to the weights as

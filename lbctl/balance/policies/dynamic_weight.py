@@ -1,4 +1,4 @@
-"""Weights by thresholds: backends that fail or take long lose weight, those that do not gain some.
+"""Weights by thresholds: lowered by errors and latency, else raised.
 
 Every interval the calls of the last window are looked at, for each backend:
 

@@ -1,4 +1,4 @@
-"""Weighted round robin by load reports, as gRPC does it (gRFC A58): weights come from the servers, not the registry.
+"""Weights from the load that servers report (gRFC A58), else round robin.
 
 A server says with its replies, in the trailer endpoint-load-metrics-bin, or
 on a stream beside the calls, how many requests per second it takes (qps),
