@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from enum import StrEnum
 from typing import Final, NamedTuple
 
-from lbctl.balance.guards.base import CONNECTING
+from lbctl.balance.guards.base import BARS, CONNECTING
 from lbctl.balance.peer import Peer
 from lbctl.balance.policies.options import option
 from lbctl.balance.priorities import Level, parts
@@ -21,6 +21,7 @@ from lbctl.balance.subset import SubsetOptions, aperture, deterministic_subset, 
 
 NOT_IN_SUBSET: Final = "not_in_subset"
 OTHER_ZONE: Final = "other_zone"
+WARMING: Final = "warming"
 _NOBODY: Final[frozenset[str]] = frozenset()
 
 
@@ -150,6 +151,14 @@ class Selection:
         if zone is not None and not any(str(peer.instance.metadata.get(zone.key, "")) == zone.name for peer in listed):
             found.append(f"no backend is in zone {zone.name} (metadata {zone.key}): the other zones got everything")
         return found
+
+
+def standing(peer: Peer) -> str:
+    """Why a peer is not wholly in the rotation, in one word for people; nothing where it is."""
+    for why in BARS:
+        if why in peer.bars:
+            return why
+    return peer.aside or (WARMING if peer.warmth < 1 else "")
 
 
 def _of_weight(listed: Collection[Peer]) -> list[Peer]:

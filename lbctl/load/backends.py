@@ -8,6 +8,7 @@ from typing import Final, Protocol
 
 from lbctl.balance.balancer import Balancer, Change
 from lbctl.balance.peer import Peer
+from lbctl.balance.selection import NOT_IN_SUBSET
 from lbctl.load.engine import Engine
 from lbctl.load.engines import Dialling, Factory
 from lbctl.load.lane import Lane
@@ -24,7 +25,7 @@ Note = Callable[[str, str | None, str, str], None]  # kind, backend, text, level
 
 
 class Companion(Protocol):
-    """Does something for every backend beside its calls, from when the registry lists it to when it does not."""
+    """Does something for every backend beside its calls, from when it is connected to until the registry drops it."""
 
     def joined(self, peer: Peer) -> None: ...
 
@@ -76,6 +77,7 @@ class Backends:
         for peer, _, status in change.restated:
             self._note("health", peer.instance.address, f"{status or 'enabled'} (registry)", "change")
         self._silent = False
+        self._connect()
         self._dialling.flusher.flush()
 
     def _add(self, peer: Peer) -> None:
@@ -96,9 +98,19 @@ class Backends:
         self._settled.clear()
         if not self._silent:
             self._note("joined", peer.instance.address, f"joined, weight {peer.weight}", "info")
-        lane.subchannel.connect()
-        for companion in self.companions:
-            companion.joined(peer)
+
+    def _connect(self) -> None:
+        """Connect to whom calls may go; who is not in the subset, now or ever, is left alone."""
+        for lane in self._current.values():
+            if lane.wanted:
+                continue
+            if lane.peer.aside == NOT_IN_SUBSET:
+                self._settle(lane)
+                continue
+            lane.wanted = True
+            lane.subchannel.connect()
+            for companion in self.companions:
+                companion.joined(lane.peer)
 
     def _remove(self, peer: Peer) -> None:
         lane = self._current.pop(peer.instance.identity)
@@ -156,15 +168,15 @@ class Backends:
 
     @property
     def count(self) -> int:
-        """How many backends the registry lists now."""
-        return len(self._current)
+        """How many backends the registry lists now, those apart that this client has no use for."""
+        return sum(lane.wanted for lane in self._current.values())
 
     def failures(self) -> dict[str, str]:
         """Why each current backend cannot be called, by address; those that can are not in it."""
         return {
             lane.instance.address: lane.subchannel.reason
             for lane in self._current.values()
-            if lane.subchannel.state is not Connectivity.READY
+            if lane.wanted and lane.subchannel.state is not Connectivity.READY
         }
 
     def drain(self, key: str, address: str) -> None:

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Final, cast
 
 from lbctl.balance.peer import Peer
 from lbctl.balance.policies.delegated import Delegated
+from lbctl.balance.selection import WARMING, standing
 from lbctl.load.resets import Resets
 from lbctl.model import Instance, Reply
 from lbctl.rpc.links import add_up
@@ -24,6 +25,7 @@ if TYPE_CHECKING:
 Told = Callable[["Lane", Connectivity, str], None]
 Noticed = Callable[["Lane", str], None]
 
+_STANDING: Final = frozenset({Connectivity.READY, Connectivity.IDLE})  # nothing more urgent is to be told
 _FIRST_REPLIES: Final = 20  # by which a backend is judged
 
 
@@ -49,6 +51,7 @@ class Lane:
         self.row = row
         self.joined_s: float = before.joined_s if before else joined_s
         self.left_s: float | None = None
+        self.wanted: bool = False  # it is connected to, or to be
         self.told: dict[str, float] = before.told if before else {}  # troubles that were made events of, and when
         self.in_trouble: bool = before.in_trouble if before else False  # and people were told
         self.dropped: int = before.dropped if before else 0
@@ -93,12 +96,13 @@ class Lane:
 
     @property
     def state(self) -> str:
-        """The state shown to people: gRPC's connectivity, or drained, or left."""
+        """The state shown to people: gRPC's connectivity, or drained, or left, or why it is not in the rotation."""
         if self.left_s is not None:
             return "left"
         if self.peer.drained:
             return "drained"
-        return str(self.subchannel.state)
+        state = self.subchannel.state
+        return str(standing(self.peer) or state) if state in _STANDING else str(state)
 
     @property
     def doubt(self) -> str:
@@ -110,6 +114,8 @@ class Lane:
     @property
     def reason(self) -> str:
         """Why it is not ready, or what looks wrong with it."""
+        if self.state == WARMING:
+            return f"has {self.peer.warmth:.0%} of its weight"
         return self.subchannel.reason or self.doubt
 
     def finished(self, transport: Transport, baskets: Baskets, now_ns: int) -> None:

@@ -6,6 +6,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Final
 
+from lbctl.balance.guards.plan import GuardPlan
 from lbctl.balance.keys import Keys
 from lbctl.balance.policies.base import Policy
 from lbctl.balance.service_config import HedgingPolicy, RetryPolicy, Throttling
@@ -60,8 +61,8 @@ class Task:
     """What a run is about: the names shown, the policy, the seed of every random choice, and the load.
 
     ``request_for`` and ``secure_for`` say what each backend is sent, and whether by TLS. Without ``retry`` a call that
-    a backend says it did not process ends with what it said; ``repeating`` is about those that failed. With ``judge``
-    every reply is kept and shown to it, and what it returns is counted.
+    a backend says it did not process ends with what it said; ``repeating`` is about those that failed; ``guards``
+    are around the policy. With ``judge`` every reply is kept and shown to it, and what it returns is counted.
     """
 
     service: str
@@ -75,6 +76,7 @@ class Task:
     engine: str = "wire"  # a name in ``lbctl.load.engines.ENGINES``
     retry: bool = True
     repeating: Repeating = field(default_factory=Repeating)
+    guards: GuardPlan = field(default_factory=GuardPlan)
     judge: Judge | None = None
     explain: bool = False  # tell why the first pick was made
     keys: Keys | None = None  # the hash key of each call

@@ -15,13 +15,14 @@ from lbctl.load.attempts import Attempts
 from lbctl.load.backends import Backends
 from lbctl.load.engine import Engine
 from lbctl.load.engines import remarks
+from lbctl.load.guarding import Guarding
 from lbctl.load.lane import Lane
 from lbctl.load.loops import Loop
 from lbctl.load.plan import Task
 from lbctl.load.pulse import Pulse
 from lbctl.load.repeating import repeated_of, retried_of
 from lbctl.load.replay import Bands, replayed
-from lbctl.load.warnings import on_connections, on_drops, on_refusals, on_starts, on_waits
+from lbctl.load.warnings import on_concurrency, on_connections, on_drops, on_refusals, on_starts, on_waits
 from lbctl.load.wires import sum_of, untold, wire_of
 from lbctl.model import Event
 from lbctl.stats.fairness import judge
@@ -49,6 +50,7 @@ class Reporter:
     pulse: Pulse
     events: Sequence[Event]
     attempts: Attempts | None = None
+    guarding: Guarding | None = None
     _balance: Balance | None = field(default=None, init=False)
     _balance_ns: int = field(default=0, init=False)
     explanation: Explanation | None = field(default=None, init=False)  # written by the run
@@ -112,6 +114,8 @@ class Reporter:
             repeated=repeated,
             grace_s=self._grace_left_s() if stopping else None,
             explanation=self.explanation,
+            guards=self.guarding.plan.stated if self.guarding is not None else {},
+            turned_away=dict(self.guarding.turned_away) if self.guarding is not None else {},
         )
 
     def _grace_left_s(self) -> float:
@@ -145,7 +149,12 @@ class Reporter:
             wire, max((each.most for each in resets), default=0), many=any(each.are_many for each in resets)
         )
         yield from on_starts(self.loop.starts)
+        if self.task.plan.rps is None:
+            backends = sum(peer.eligible for peer in self.balancer.peers.values())
+            yield from on_concurrency(self.balancer.policy, self.loop.concurrency, backends)
         yield from self.balancer.doubts()
+        if self.guarding is not None:
+            yield from self.guarding.doubts()
         yield from remarks(self.task.policy.name, self.task.engine)
 
     def _judged(self, *, fresh: bool) -> Balance:
@@ -168,7 +177,13 @@ class Reporter:
         """One row per backend."""
         expectations = self.balancer.expectations()
         return [
-            _row(lane, expectations.get(lane.peer, 0.0), self._wires.get(lane, _UNTOLD), self._bands.get(lane.peer))
+            _row(
+                lane,
+                expectations.get(lane.peer, 0.0),
+                self._wires.get(lane, _UNTOLD),
+                self._bands.get(lane.peer),
+                self.guarding.counts(lane.peer) if self.guarding is not None else {},
+            )
             for lane in self.backends.lanes.values()
         ]
 
@@ -178,7 +193,7 @@ class Reporter:
         return untold(self.task.engine, self.task.policy.name)
 
 
-def _row(lane: Lane, expected: float, wire: Wire, band: Band | None) -> BackendRow:
+def _row(lane: Lane, expected: float, wire: Wire, band: Band | None, guarded: Mapping[str, int]) -> BackendRow:
     peer, row = lane.peer, lane.row
     return BackendRow(
         key=row.key,
@@ -200,6 +215,9 @@ def _row(lane: Lane, expected: float, wire: Wire, band: Band | None) -> BackendR
         passed=lane.passed,
         wire=wire,
         band=None if band is None else (band.low, band.high),
+        ejections=guarded.get("ejections", 0),
+        trips=guarded.get("trips", 0),
+        warmth=peer.warmth,
     )
 
 

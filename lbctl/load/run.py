@@ -23,7 +23,9 @@ from lbctl.load.delegation import Delegation
 from lbctl.load.engine import Engine
 from lbctl.load.engines import ENGINES, Dialling
 from lbctl.load.explanation import explanation
+from lbctl.load.guarding import Guarding
 from lbctl.load.hand import Hand, rotation
+from lbctl.load.health_watch import HealthWatch
 from lbctl.load.load_reports import LoadReports, beside, wants_trailers
 from lbctl.load.loops import loop_for
 from lbctl.load.plan import Task
@@ -57,6 +59,7 @@ class Run:
         accounts = Accounts(tally, clock)
         plan = task.plan
         self._attempts = attempts_of(task.repeating, Random(task.seed), clock)
+        self._guarding = Guarding(task.guards, balancer, clock, task.seed, self.note)
         self._engine = Engine(
             balancer,
             accounts,
@@ -67,6 +70,7 @@ class Run:
             judge=task.judge,
             keys=task.keys,
             attempts=self._attempts,
+            gate=self._guarding.gate,
         )
         self._loop = loop_for(plan, self._engine, clock, alarms, task.connection.connections)
         dialling = _dialling(task, flusher, clock, network)
@@ -83,6 +87,7 @@ class Run:
             task, clock, self._engine, self._loop, accounts, balancer, self.backends, self._pulse, self._events
         )
         self._reporter.attempts = self._attempts
+        self._reporter.guarding = self._guarding
         balancer.on_change = self._engine.repicked
         if task.explain:
             balancer.explain(self._explained)
@@ -91,6 +96,10 @@ class Run:
         reports = LoadReports(balancer, beside(task), clock, Random(task.seed), self.note)
         balancer.on_probe = reports.probe
         self.backends.companions.append(reports)
+        self._health: HealthWatch | None = None
+        if task.guards.health is not None:
+            self._health = HealthWatch(task.guards.health, balancer, beside(task), Random(task.seed), self.note)
+            self.backends.companions.append(self._health)
         self._loop.on_idle = self._idle
         self._started_at = clock.wall()
         self._end_reason: str | None = None
@@ -132,6 +141,12 @@ class Run:
         """Follow a full snapshot of the registry."""
         self.backends.apply(instances)
 
+    async def settled(self) -> None:
+        """Wait until every backend has been connected to, or could not be, and has told its health if it is asked."""
+        await self.backends.settled()
+        if self._health is not None:
+            await self._health.settled()
+
     async def drive(self) -> None:
         """Issue the load and wait for its end; every call issued is accounted for afterwards."""
         with _without_collector():
@@ -139,6 +154,7 @@ class Run:
                 self._started_at = self._clock.wall()
                 self._pulse.start()
                 self._stopwatch.start()
+                self._guarding.begin()
                 self._begin()
                 await self._over.wait()
             finally:
@@ -146,6 +162,7 @@ class Run:
                     # Cancelled: nobody waits for what is in flight.
                     self.abort()
                 self._pulse.stop()
+                self._guarding.end()
                 if self._attempts is not None:
                     self._attempts.close()
                 for timer in self._timers.values():

@@ -65,7 +65,7 @@ class BackendRow:
     key: str
     address: str
     weight: int
-    state: str  # connecting | ready | transient_failure | draining | drained | left
+    state: str  # connecting | ready | transient_failure | draining | drained | left, or why it is not in the rotation
     reason: str  # why it is not ready, or what looks wrong with it
     picks: int
     expected: float
@@ -81,6 +81,9 @@ class BackendRow:
     passed: int = 0  # attempts that failed here, and whose calls went on
     wire: Wire = field(default_factory=Wire)  # a second old at most
     band: tuple[float, float] | None = None  # where the same run, simulated, puts its share; once it is over
+    ejections: int = 0  # as an outlier
+    trips: int = 0  # times its breaker opened
+    warmth: float = 1.0  # the part of its weight it has, while it warms up
 
 
 @dataclass(frozen=True, slots=True)
@@ -239,6 +242,8 @@ class Report:
     explanation: Explanation | None = None  # of the first pick, if it was asked for
     retried: Mapping[str, int] = field(default_factory=dict)  # refused | goaway | policy; retries by why
     repeated: Repeated | None = None  # where a policy makes further attempts
+    guards: Mapping[str, Mapping[str, str]] = field(default_factory=dict)  # what is around the policy, and its options
+    turned_away: Mapping[str, int] = field(default_factory=dict)  # calls that were not let in, by the breaker's name
 
     @property
     def amplification(self) -> float | None:

@@ -1,0 +1,86 @@
+"""What is around the policy of a run: guards get the time, breakers stand at the gate, and both are reported."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable, Iterator, Mapping
+from typing import Final
+
+from lbctl.balance.balancer import Balancer
+from lbctl.balance.guards.plan import GuardPlan
+from lbctl.balance.peer import Peer
+from lbctl.balance.selection import Mode
+from lbctl.clock import Clock
+from lbctl.load.admission import Gate
+
+_TICK_S: Final = 0.02
+_TOLD: Final = {
+    Mode.WAIT: "every backend that can be reached is out of the rotation: calls wait for one to come back",
+    Mode.FAIL: "every backend that can be reached is out of the rotation: calls fail at once",
+}
+
+Note = Callable[[str, str | None, str, str], None]  # kind, backend, text, level
+
+
+class Guarding:
+    """The guards of one run; costs nothing where none was asked for."""
+
+    def __init__(self, plan: GuardPlan, balancer: Balancer, clock: Clock, seed: int, note: Note) -> None:
+        self.plan = plan
+        self._balancer = balancer
+        self._now = clock.now_ns
+        self._note = note
+        self._guards = plan.guards(balancer, seed)
+        self._timer: asyncio.TimerHandle | None = None
+        self._mode = Mode.NORMAL
+        self.gate: Gate | None = None
+        if plan.breakers or plan.selection.when_all_out is Mode.FAIL:
+            self.gate = Gate(balancer, plan.admission(seed))
+        balancer.guard(*self._guards)
+        balancer.select(plan.selecting(seed))
+
+    def begin(self) -> None:
+        """The run begins: guards know the time from here on."""
+        if not self.plan.is_empty or self._guards:
+            self._tick()
+
+    def end(self) -> None:
+        """Let no more time pass."""
+        if self._timer is not None:
+            self._timer.cancel()
+            self._timer = None
+
+    def _tick(self) -> None:
+        self._timer = asyncio.get_running_loop().call_later(_TICK_S, self._tick)
+        self._balancer.tick(self._now())
+        self._look_at_mode()
+
+    def _look_at_mode(self) -> None:
+        """Tell when too many backends are out of the rotation, and when no more."""
+        mode = self._balancer.mode
+        if mode is self._mode:
+            return
+        self._mode = mode
+        if mode is Mode.NORMAL:
+            self._note("health", None, "enough backends are back in the rotation", "good")
+        elif mode is Mode.PANIC:
+            peers = self._balancer.peers.values()
+            out = f"{sum(not peer.eligible for peer in peers)} of {len(peers)} backends are out of the rotation"
+            self._note("health", None, f"panic: {out}, so all that can be reached are used", "bad")
+        else:
+            self._note("health", None, _TOLD[mode], "bad")
+
+    def counts(self, peer: Peer) -> Mapping[str, int]:
+        """What was done to this backend so far."""
+        return {name: count for guard in self._guards for name, count in guard.counts(peer).items()}
+
+    @property
+    def turned_away(self) -> Mapping[str, int]:
+        """Calls that were not let in, by whom."""
+        return self.gate.turned_away if self.gate is not None else {}
+
+    def doubts(self) -> Iterator[str]:
+        """What could not be done as it was asked for."""
+        for guard in self._guards:
+            yield from guard.doubts()
+        yield from self.plan.selection.doubts(self._balancer.peers.values())
