@@ -11,7 +11,7 @@ import mmh3
 import pytest
 
 from lbctl.balance.hashing.dialects import DIALECTS, MOST_POINTS, cut, ring_of
-from lbctl.balance.hashing.functions import md5_first
+from lbctl.balance.hashing.functions import fnv1a, md5_first, md5_words, murmur3, xxh64
 from lbctl.balance.hashing.ring import Ring
 from lbctl.balance.policies.base import Call
 from tests.balance.fleet import VECTORS
@@ -278,3 +278,13 @@ def test_two_registrations_of_one_address_have_one_set_of_points() -> None:
     assert sum(shares) == pytest.approx(1)
     assert shares[0] == 0.0  # the last one has them
     assert shares[2] > 0.0
+
+
+def test_hashes_are_known_ones_and_never_negative() -> None:
+    assert murmur3(b"hello") == 0xCBD8A7B341BD9B02
+    assert murmur3(b"") == 0
+    assert fnv1a(b"") == 0xCBF29CE484222325
+    assert fnv1a(b"a") == 0xAF63DC4C8601EC8C
+    assert md5_words(b"") == (0xD98C1DD4, 0x04B2008F, 0x980980E9, 0x7E42F8EC)
+    assert xxh64(b"") == 0xEF46DB3751D8E999
+    assert all(hashed(key) >= 0 for hashed in (murmur3, fnv1a, md5_first, crc32, xxh64) for key in KEYS)

@@ -33,9 +33,9 @@ A retry goes on along the key's way to a backend that was not tried.
 from __future__ import annotations
 
 import math
-from abc import abstractmethod
+from abc import ABC, abstractmethod
 from bisect import bisect_left
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from itertools import chain
@@ -43,8 +43,8 @@ from typing import Final
 
 from lbctl.balance.hashing.dialects import ring_of
 from lbctl.balance.hashing.functions import crc32, xxh64
-from lbctl.balance.hashing.picker import KeyPicker
 from lbctl.balance.hashing.ring import Ring
+from lbctl.balance.hashing.ring_picker import RingPicker
 from lbctl.balance.hashing.shuffle import shuffled
 from lbctl.balance.hashing.weights import strengths
 from lbctl.balance.peer import Peer
@@ -66,24 +66,23 @@ class Options:
     replicas: int = option(0, "points on the ring per unit of weight; 0: 100", least=0, most=10_000)
 
 
-class Bounded(KeyPicker):
+class Bounded(RingPicker, ABC):
     """Passes a key on while peers are full; what full is, and who is next, the kinds say.
 
     Adding up what all have in flight would cost O(n) at every pick: the sum is kept by picks and ends, and made anew
     now and then, since calls that were never sent do not end.
     """
 
-    def __init__(self, peers: Sequence[Peer], setup: Setup, ring: Ring) -> None:
-        super().__init__(peers, setup)
-        self.ring = ring
-        self._points, self._owners = ring.points, ring.owners
+    def __init__(self, peers: Sequence[Peer], setup: Setup, ring: Ring, hashed: Callable[[bytes], int]) -> None:
+        super().__init__(peers, setup, ring, hashed)
+        self._owners = ring.owners
         self._known = frozenset(peers)
         self._in_flight = 0
         self._left = 0  # picks until the sum is made anew
 
     def pick(self, call: Call) -> Peer:
         in_flight = self._one_more()
-        owner = self._owners[bisect_left(self._points, self.hashed(call.key))]
+        owner = self._owner(self.hashed(call.key))
         peer = self.peers[owner]
         if not call.tried and self.has_room(owner, peer.picks - peer.finished, in_flight):
             return peer
@@ -105,20 +104,9 @@ class Bounded(KeyPicker):
         text = f"{others} before it full or tried" if others else "its key's owner, and not full"
         return peer, Why(f"{text}; {self._in_flight} in flight with this call", ("in flight", "room for"), tuple(rows))
 
-    def owners(self, keys: Sequence[bytes]) -> list[int]:
-        points, owners, hashed = self._points, self._owners, self.hashed
-        return [owners[bisect_left(points, hashed(key))] for key in keys]
-
-    def arcs(self) -> Sequence[float]:
-        return self.ring.arcs
-
     def law(self) -> Law:
         """What the ring alone would do, as a guide."""
         return Law(super().law().shares)
-
-    @abstractmethod
-    def hashed(self, key: bytes) -> int:
-        """Where the key is on the ring."""
 
     @abstractmethod
     def room(self, node: int, in_flight: int) -> float:
@@ -127,6 +115,10 @@ class Bounded(KeyPicker):
     @abstractmethod
     def has_room(self, node: int, load: int, in_flight: int) -> bool:
         """Whether a peer with this load may be picked."""
+
+    def _owner(self, hash_: int) -> int:
+        starts, part = self._starts, hash_ >> self._shift
+        return self._owners[bisect_left(self._points, hash_, starts[part], starts[part + 1])]
 
     def _one_more(self) -> int:
         """The calls in flight, with the one that is picked now."""
@@ -160,7 +152,8 @@ class AlongTheRing(Bounded):
     def __init__(self, peers: Sequence[Peer], setup: Setup) -> None:
         options: Options = setup.options
         addresses = tuple(peer.instance.address for peer in peers)
-        super().__init__(peers, setup, ring_of("crc32", addresses, strengths(peers), options.replicas, weighted=True))
+        ring = ring_of("crc32", addresses, strengths(peers), options.replicas, weighted=True)
+        super().__init__(peers, setup, ring, crc32)
         weights = weights_of(peers)
         self._whole = sum(weights)
         self._parts: list[float] | list[int] = [math.inf] * len(peers)
@@ -169,18 +162,12 @@ class AlongTheRing(Bounded):
             self._parts = [factor.numerator * weight for weight in weights]
             self._whole *= factor.denominator
 
-    def hashed(self, key: bytes) -> int:
-        return crc32(key)
-
     def room(self, node: int, in_flight: int) -> float:
         part = self._parts[node]
         return part if part == math.inf else -(-part * in_flight // self._whole)
 
     def has_room(self, node: int, load: int, in_flight: int) -> bool:
         return load * self._whole < self._parts[node] * in_flight  # load < ceil(x) where load < x
-
-    def candidates(self, key: bytes) -> Iterator[int]:
-        return self.ring.walk(crc32(key))
 
 
 class AsEnvoy(Bounded):
@@ -189,13 +176,10 @@ class AsEnvoy(Bounded):
     def __init__(self, peers: Sequence[Peer], setup: Setup) -> None:
         weights = strengths(peers)
         addresses = tuple(peer.instance.address for peer in peers)
-        super().__init__(peers, setup, ring_hash.ring_of(addresses, weights, _ENVOY_LEAST, ring_hash.LIMIT))
+        super().__init__(peers, setup, ring_hash.ring_of(addresses, weights, _ENVOY_LEAST, ring_hash.LIMIT), xxh64)
         factor = setup.options.factor
         self._percent = math.inf if factor == math.inf else round(100 * factor)
         self._parts = [weight / sum(weights) for weight in weights]
-
-    def hashed(self, key: bytes) -> int:
-        return xxh64(key)
 
     def room(self, node: int, in_flight: int) -> float:
         return slots(in_flight, self._percent, self._parts[node])
@@ -205,7 +189,7 @@ class AsEnvoy(Bounded):
 
     def candidates(self, key: bytes) -> Iterator[int]:
         hash_ = xxh64(key)
-        owner = self._owners[bisect_left(self._points, hash_)]
+        owner = self._owner(hash_)
         return chain([owner], (node for node in shuffled(hash_, len(self.peers)) if node != owner))
 
 

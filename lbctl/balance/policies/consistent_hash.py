@@ -37,16 +37,14 @@ nginx does, and Dubbo in effect. groupcache, ketama and go-zero know no retry.
 
 from __future__ import annotations
 
-from bisect import bisect_left
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 from lbctl.balance.hashing.dialects import DIALECTS, ring_of
-from lbctl.balance.hashing.picker import KeyPicker
-from lbctl.balance.hashing.ring import Ring
+from lbctl.balance.hashing.ring_picker import RingPicker
 from lbctl.balance.hashing.weights import strengths
 from lbctl.balance.peer import Peer
-from lbctl.balance.policies.base import Call, Expectation, Policy, Setup, Why
+from lbctl.balance.policies.base import Expectation, Policy, Setup
 from lbctl.balance.policies.options import option
 
 
@@ -61,63 +59,19 @@ class Options:
     weighted: bool = option(False, "weights count, also where the dialect ignores them")
 
 
-class ConsistentHash(KeyPicker):
-    """Looks keys up on a ring of points."""
-
-    def __init__(self, peers: Sequence[Peer], setup: Setup) -> None:
-        super().__init__(peers, setup)
-        options = setup.options
-        self.ring = ring_of(
-            options.dialect,
-            tuple(peer.instance.address for peer in peers),
-            strengths(peers),
-            options.replicas,
-            weighted=options.weighted,
-        )
-        self._hash = DIALECTS[options.dialect].key
-        self._points, self._owners = self.ring.points, self.ring.owners
-
-    def pick(self, call: Call) -> Peer:
-        if call.tried:
-            return self._again(call)
-        return self.peers[self._owners[bisect_left(self._points, self._hash(call.key))]]
-
-    def why(self, call: Call) -> tuple[Peer, Why]:
-        peer = self._again(call) if call.tried else self.pick(call)
-        return peer, on_ring(self.ring, self._hash(call.key), self.peers, peer)
-
-    def owners(self, keys: Sequence[bytes]) -> list[int]:
-        points, owners, hashed = self._points, self._owners, self._hash
-        return [owners[bisect_left(points, hashed(key))] for key in keys]
-
-    def candidates(self, key: bytes) -> Iterator[int]:
-        return self.ring.walk(self._hash(key))
-
-    def arcs(self) -> Sequence[float]:
-        return self.ring.arcs
-
-
-def on_ring(ring: Ring, hash_: int, peers: Sequence[Peer], picked: Peer) -> Why:
-    """Why the key with this hash goes there: the points behind it, up to the one that took it."""
-    start, count = ring.at(hash_), len(ring.points)
-    rows = []
-    for offset in range(count):
-        at = (start + offset) % count
-        rows.append((peers[ring.owners[at]], (str(ring.points[at]), f"{ring.arcs[ring.owners[at]]:.2%}")))
-        if peers[ring.owners[at]] is picked:
-            break
-    where = f"point {(start + len(rows) - 1) % count + 1} of {count}"
-    skipped = " that was not tried" if len(rows) > 1 else ""
-    return Why(
-        f"its key is hashed to {hash_}: {where} is the first from there{skipped}", ("point", "ring"), tuple(rows)
-    )
+def build(peers: Sequence[Peer], setup: Setup) -> RingPicker:
+    """The picker over the ring of the dialect."""
+    options: Options = setup.options
+    addresses = tuple(peer.instance.address for peer in peers)
+    ring = ring_of(options.dialect, addresses, strengths(peers), options.replicas, weighted=options.weighted)
+    return RingPicker(peers, setup, ring, DIALECTS[options.dialect].key)
 
 
 POLICY = Policy(
     "consistent_hash",
     "by the call's key, on a ring of virtual nodes",
     Expectation.HASH,
-    ConsistentHash,
+    build,
     options=Options(),
     cost="O(log nV)",
     keyed=True,

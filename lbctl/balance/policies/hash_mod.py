@@ -34,6 +34,7 @@ from itertools import accumulate
 from typing import Final
 
 from lbctl.balance.hashing.functions import crc32
+from lbctl.balance.hashing.known import Known
 from lbctl.balance.hashing.picker import KeyPicker
 from lbctl.balance.hashing.weights import whole
 from lbctl.balance.peer import Peer
@@ -146,10 +147,14 @@ class IpHash(Nginx):
 
     values = _PRIME
 
+    def __init__(self, peers: Sequence[Peer], setup: Setup) -> None:
+        super().__init__(peers, setup)
+        self._known = Known(lambda key: self._at(next(self.numbers(key))))
+
     def pick(self, call: Call) -> Peer:
         if call.tried:
             return self._again(call)
-        return self.peers[self._at(next(self.numbers(call.key)))]
+        return self.peers[self._known[call.key]]
 
     def numbers(self, key: bytes) -> Iterator[int]:
         octets, number = _octets(key), 89

@@ -31,18 +31,17 @@ the next, which is nearly the same for keys and lets the others stay put.
 from __future__ import annotations
 
 import math
-from bisect import bisect_left
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
+from itertools import islice
 
 from lbctl.balance.hashing.functions import xxh64
-from lbctl.balance.hashing.picker import KeyPicker
 from lbctl.balance.hashing.ring import Ring
+from lbctl.balance.hashing.ring_picker import RingPicker
 from lbctl.balance.hashing.weights import strengths
 from lbctl.balance.peer import Peer
-from lbctl.balance.policies.base import Call, Expectation, Policy, Setup, Why
-from lbctl.balance.policies.consistent_hash import on_ring
+from lbctl.balance.policies.base import Expectation, Policy, Setup
 from lbctl.balance.policies.options import option
 
 LIMIT = 8_388_608  # of gRPC and Envoy
@@ -91,49 +90,32 @@ def ring_of(addresses: Sequence[str], weights: Sequence[float], least: int, most
     return Ring(nodes, 64, wraps=not signed)
 
 
-class RingHash(KeyPicker):
-    """Looks keys up on gRPC's ring."""
-
-    def __init__(self, peers: Sequence[Peer], setup: Setup) -> None:
-        super().__init__(peers, setup)
-        options: Options = setup.options
-        self._goes_on = options.dialect == "envoy"
-        self._turned = _SIGN if options.dialect == "java" else 0
-        self.ring = ring_of(
-            tuple(peer.instance.address for peer in peers),
-            strengths(peers),
-            options.min_ring_size,
-            options.max_ring_size,
-            signed=options.dialect == "java",
-        )
-        self._points, self._owners = self.ring.points, self.ring.owners
-
-    def pick(self, call: Call) -> Peer:
-        if call.tried:
-            return self._again(call)
-        return self.peers[self._owners[bisect_left(self._points, xxh64(call.key) ^ self._turned)]]
-
-    def why(self, call: Call) -> tuple[Peer, Why]:
-        peer = self.pick(call)
-        return peer, on_ring(self.ring, xxh64(call.key) ^ self._turned, self.peers, peer)
-
-    def owners(self, keys: Sequence[bytes]) -> list[int]:
-        points, owners, turned = self._points, self._owners, self._turned
-        return [owners[bisect_left(points, xxh64(key) ^ turned)] for key in keys]
+class Steady(RingPicker):
+    """Sends a retry where the call was sent before, as gRPC does while that backend is ready."""
 
     def candidates(self, key: bytes) -> Iterator[int]:
-        walk = self.ring.walk(xxh64(key) ^ self._turned)
-        return walk if self._goes_on else iter([next(walk)])
+        return islice(super().candidates(key), 1)
 
-    def arcs(self) -> Sequence[float]:
-        return self.ring.arcs
+
+def build(peers: Sequence[Peer], setup: Setup) -> RingPicker:
+    """The picker of the dialect."""
+    options: Options = setup.options
+    addresses, signed = tuple(peer.instance.address for peer in peers), options.dialect == "java"
+    ring = ring_of(addresses, strengths(peers), options.min_ring_size, options.max_ring_size, signed=signed)
+    kind = RingPicker if options.dialect == "envoy" else Steady
+    return kind(peers, setup, ring, turned if signed else xxh64)
+
+
+def turned(key: bytes) -> int:
+    """The hash of a key with its sign bit turned over, which sorts signed numbers as unsigned ones."""
+    return xxh64(key) ^ _SIGN
 
 
 POLICY = Policy(
     "ring_hash",
     "by the call's key, on gRPC's ring of a fixed size",
     Expectation.HASH,
-    RingHash,
+    build,
     options=Options(),
     cost="O(log ring)",
     keyed=True,
