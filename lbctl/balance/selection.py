@@ -42,10 +42,6 @@ class ZoneOptions:
     key: str = option("zone", "the metadata of a registration that names its zone")
     overprovisioning: int = option(140, "percent by which healthy backends may be overloaded", least=100, most=1000)
 
-    def __post_init__(self) -> None:
-        if not self.name:
-            raise ValueError("a zone needs a name")
-
 
 class Share(NamedTuple):
     """Peers that get so many percent of the picks."""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import inspect
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import fields
 from typing import Any, get_type_hints
 
@@ -78,8 +78,34 @@ def _is_group(annotation: object) -> bool:
     return isinstance(annotation, type) and issubclass(annotation, Flags)
 
 
+def completed(args: Sequence[str], alone: Collection[str]) -> list[str]:
+    """The arguments with ``on`` behind every option of these that is followed by nothing like ``name=value``."""
+    whole: list[str] = []
+    for place, argument in enumerate(args):
+        whole.append(argument)
+        if argument == "--":
+            return [*whole, *args[place + 1 :]]
+        following = args[place + 1] if place + 1 < len(args) else "-"
+        if argument in alone and following != "on" and (following.startswith("-") or "=" not in following):
+            whole.append("on")
+    return whole
+
+
 class GroupedCommand(TyperCommand):
-    """A command whose plain help has its options under the titles that the boxes have on a terminal."""
+    """A command whose plain help has its options under the titles that the boxes have on a terminal.
+
+    An option whose metavar is in brackets, like ``[K=V,...]``, may stand alone: then its value is ``on``.
+    """
+
+    def parse_args(self, ctx: Any, args: list[str]) -> Any:  # noqa: ANN401 - typer has no names for them
+        """Complete options that stand alone."""
+        alone = {
+            name
+            for parameter in self.get_params(ctx)
+            if (getattr(parameter, "metavar", None) or "").startswith("[") and parameter.param_type_name == "option"
+            for name in parameter.opts
+        }
+        return super().parse_args(ctx, completed(args, alone))
 
     def format_options(self, ctx: Any, formatter: Any) -> None:  # noqa: ANN401 - typer has no names for them
         """Write each group under its title."""

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from lbctl.cli.connection_options import ConnectionFlags
+from lbctl.cli.guard_options import GuardFlags
 from lbctl.cli.hammer_options import LoadFlags, ResultFlags
 from lbctl.cli.hash_key_options import HashKeyFlags
 from lbctl.cli.options import detail, with_settings
@@ -32,6 +33,8 @@ EXAMPLES = (
     "lbctl hammer echo -r 2k -z 30s --policy weighted_random --seed 7 -o json > run.json",
     'lbctl hammer echo Echo/Chat -d \'[{"message": "a"}, {"message": "b"}]\' --stream-interval 10ms',
     "lbctl hammer shop Cart/Get --tls-ca ca.pem -H 'authorization: Bearer ${TOKEN}' --expand-headers",
+    "lbctl hammer echo -z 60s --health-check --outlier-detection interval=5s,base-ejection-time=10s",
+    "lbctl hammer echo -z 60s --breaker consecutive,failures=3,open-time=2s --when-all-out fail --slow-start",
     "lbctl hammer --backends 10.0.0.11:50051=5,10.0.0.12:50051 pkg.Service/Method --binary-file request.bin",
 )
 FORMATS = ("text", "json", "yaml")
@@ -57,6 +60,7 @@ def hammer(
     request: RequestFlags,
     stream: StreamFlags,
     again: RetryFlags,
+    guards: GuardFlags,
     connection: ConnectionFlags,
     result: ResultFlags,
     settings: Settings,
@@ -70,7 +74,7 @@ def hammer(
 
     direct = connection.backends is not None
     service, method = split_target(service, method, direct=direct)
-    wanted = build(service, method, load, request, stream, connection, settings, os.environ, hash_keys, again)
+    wanted = build(service, method, load, request, stream, connection, settings, os.environ, hash_keys, again, guards)
     caps = caps_of(settings, result.ui or "auto", result.fps)
     with Sink(settings, caps, result, wanted.service) as sink:
         for slip in slips(request):

@@ -8,6 +8,7 @@ from typing import Final
 
 from lbctl.balance.policies import GRPC_POLICIES
 from lbctl.cli.connection_options import DEFAULT_ENGINE, ConnectionFlags
+from lbctl.cli.guard_options import GuardFlags, guards_of
 from lbctl.cli.hammer_options import LoadFlags
 from lbctl.cli.hash_key_options import HashKeyFlags, source_for
 from lbctl.cli.metadata import first_variable, headers
@@ -56,6 +57,7 @@ def build(
     environ: Mapping[str, str],
     hash_keys: HashKeyFlags | None = None,
     again: RetryFlags | None = None,
+    guards: GuardFlags | None = None,
 ) -> Hammer:
     """The whole request, every default in its place. Raises UsageError for options that contradict each other."""
     plan = _plan(load, request)
@@ -82,6 +84,7 @@ def build(
         grace_s=DEFAULT_GRACE_S if load.grace is None else load.grace,
         explain=load.explain,
         repeating=repeating,
+        guards=guards_of(guards or GuardFlags(), policy, settings.health_check),
         notes=found.notes,
     )
 

@@ -7,6 +7,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Final
 
+from lbctl.balance.guards.plan import GuardPlan
 from lbctl.balance.keys import Source
 from lbctl.balance.policies import GRPC_POLICIES
 from lbctl.balance.policies.base import Policy
@@ -19,6 +20,7 @@ from lbctl.commands.repeating import Configured
 from lbctl.commands.screen import Screen
 from lbctl.commands.signals import Interrupts
 from lbctl.discovery.directory import find, read
+from lbctl.discovery.weight_limits import WeightLimits
 from lbctl.errors import CannotCall, NotFound, UsageError
 from lbctl.etcd.client import Etcd
 from lbctl.load.engines import require
@@ -61,6 +63,8 @@ class Hammer:
     repeating: Configured = field(default_factory=Configured)
     notes: tuple[str, ...] = ()  # what is worth telling before anything is sent
     hash_key: Source | None = None
+    guards: GuardPlan = field(default_factory=GuardPlan)
+    limits: WeightLimits = field(default_factory=WeightLimits)  # of weights in the registry
 
 
 @dataclass(frozen=True, slots=True)
@@ -117,11 +121,11 @@ async def _run(
     if request.hash_key is not None and request.hash_key.is_constant:
         tell.note(one_key(request.hash_key))
     try:
-        async with followed(etcd, service, load):
+        async with followed(etcd, service, load, request.limits):
             tell.note(f"connecting to {backends_of(service)}{_how(reaching, service)} ...")
             for instance in service.instances:
                 tell.detail(reaching.told(instance))
-            await load.backends.settled()
+            await load.settled()
             await _require_one(load, service, reaching)
             interrupts.mean(load.stop, load.abort)
             async with screen.showing(load.report, load.hand):
@@ -162,6 +166,7 @@ def _task(request: Hammer, service: Service, reaching: Reaching, calling: Callin
         retry=request.retry,
         judge=calling.judge,
         explain=request.explain,
+        guards=request.guards,
         repeating=_repeating(request, calling),
         keys=keys_of(request.hash_key, request.seed, request.payload, calling),
         grace_s=request.grace_s,
