@@ -1,0 +1,205 @@
+from __future__ import annotations
+
+import uuid
+from collections import Counter
+from random import Random
+
+import pytest
+
+from lbctl.balance.keys import MOST_KEYS, Keys, parse_source
+from lbctl.balance.policies import POLICIES
+from lbctl.balance.policies.base import Call
+from lbctl.stats.chi_square import p_value
+from tests.balance.keyed import at, hosts, owners, picker
+
+KEYED = pytest.mark.parametrize("policy", [name for name, each in POLICIES.items() if each.keyed])
+# What bounds load decides by load too.
+OWNED = pytest.mark.parametrize(
+    "policy", [name for name, each in POLICIES.items() if each.keyed and name != "bounded_load"]
+)
+
+
+def keys(text: str, seed: int = 1, constant: bytes = b"") -> Keys:
+    return parse_source(text).keys(Random(seed), constant)
+
+
+def draw(source: Keys, count: int) -> list[bytes]:
+    return [next(source) for _ in range(count)]
+
+
+@pytest.mark.parametrize(
+    ("text", "spelled"),
+    [
+        ("meta:X-User-Id", "meta:x-user-id"),
+        ("field:user.id", "field:user.id"),
+        ("field:userId", "field:userId"),
+        ("seq", "seq"),
+        (" UUID ", "uuid"),
+        ("zipf(1.1,100000)", "zipf(1.1,100000)"),
+        ("zipf( .5 , 10 )", "zipf(0.5,10)"),
+        ("zipf:2,3", "zipf(2,3)"),
+        ("uniform(1k)", "uniform(1000)"),
+        ("uniform:7", "uniform(7)"),
+        (f"uniform({MOST_KEYS})", f"uniform({MOST_KEYS})"),
+    ],
+)
+def test_a_source_is_read_and_spelled_in_one_way(text: str, spelled: str) -> None:
+    source = parse_source(text)
+    assert source.spelled == spelled
+    assert parse_source(spelled) == source
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        ("", "is not a source of keys"),
+        ("zpf(1,2)", "did you mean zipf?"),
+        ("unifrom(3)", "did you mean uniform?"),
+        ("user-id", "is not a source of keys (meta:NAME"),
+        ("zipf", "zipf needs an exponent and a number of keys"),
+        ("zipf(1.1)", "zipf needs an exponent and a number of keys"),
+        ("zipf(0,10)", "the exponent is not a number above 0"),
+        ("zipf(-1,10)", "the exponent is not a number above 0"),
+        ("zipf(11,10)", "up to 10"),
+        ("zipf(nan,10)", "the exponent is not a number"),
+        ("zipf(1e3,10)", "the exponent is not a number"),
+        ("zipf(1.1,0)", "the number of keys is not a whole number from 1 to 1000000"),
+        ("zipf(1.1,1000001)", "the number of keys is not a whole number"),
+        ("zipf(1.1,2,3)", "the number of keys is not a whole number"),
+        ("uniform", "the number of keys is not a whole number"),
+        ("uniform()", "the number of keys is not a whole number"),
+        ("uniform(-5)", "the number of keys is not a whole number"),
+        ("uniform(1.5)", "the number of keys is not a whole number"),
+        ("uniform(99999999999999999999)", "the number of keys is not a whole number"),
+        ("uniform(5", "is not a source of keys"),
+        ("seq(5)", "seq takes nothing more"),
+        ("uuid:4", "uuid takes nothing more"),
+        ("meta", "the name of the metadata is missing"),
+        ("meta:", "the name of the metadata is missing"),
+        ("field", "the path of the field is missing"),
+        ("field:a..b", "a step of the path is empty"),
+        ("field:.a", "a step of the path is empty"),
+    ],
+)
+def test_what_is_no_source_is_refused_with_its_reason(text: str, said: str) -> None:
+    with pytest.raises(ValueError, match=r".*") as caught:
+        parse_source(text)
+    assert said in str(caught.value)
+
+
+@pytest.mark.parametrize("text", ["seq", "uuid", "zipf(1.1,1000)", "uniform(1000)"])
+def test_the_same_seed_gives_the_same_keys(text: str) -> None:
+    assert draw(keys(text, 7), 2000) == draw(keys(text, 7), 2000)
+    assert text == "seq" or draw(keys(text, 7), 2000) != draw(keys(text, 8), 2000)
+
+
+def test_asking_for_the_population_does_not_change_the_keys() -> None:
+    for text in ("seq", "uuid", "zipf(1.1,100)", "uniform(10)"):
+        asked, silent = keys(text), keys(text)
+        assert asked.population() == asked.population()
+        assert draw(asked, 600) == draw(silent, 600)
+
+
+def test_seq_counts_and_its_keys_are_no_draws() -> None:
+    source = keys("seq")
+    assert draw(source, 3) == [b"0", b"1", b"2"]
+    assert not source.population().drawn
+    assert not source.population().whole
+
+
+def test_uuids_are_random_ones_in_their_usual_spelling_and_never_twice() -> None:
+    source = keys("uuid")
+    drawn = draw(source, 5000)
+    assert len(set(drawn)) == 5000
+    for text in drawn[:500]:
+        found = uuid.UUID(text.decode())
+        assert (found.version, found.variant, str(found).encode()) == (4, uuid.RFC_4122, text)
+    population = source.population()
+    assert population.drawn
+    assert not population.whole
+    assert not set(population.keys) & set(drawn)
+
+
+@pytest.mark.parametrize(("text", "exponent", "size"), [("zipf(1.1,50)", 1.1, 50), ("uniform(20)", 0.0, 20)])
+def test_keys_come_as_often_as_their_population_says(text: str, exponent: float, size: int) -> None:
+    source = keys(text)
+    population = source.population()
+    assert population.drawn
+    assert population.whole
+    weights = [rank**-exponent for rank in range(1, size + 1)]
+    assert population.keys == [b"key-%d" % rank for rank in range(1, size + 1)]
+    assert population.parts == pytest.approx([weight / sum(weights) for weight in weights])
+    counts = Counter(draw(source, 50_000))
+    chi2 = sum(
+        (counts[key] - 50_000 * part) ** 2 / (50_000 * part)
+        for key, part in zip(population.keys, population.parts, strict=True)
+    )
+    assert p_value(chi2, size - 1) > 1e-6
+
+
+def test_a_constant_source_has_one_key() -> None:
+    source = keys("meta:user", constant=b"alice")
+    assert draw(source, 3) == [b"alice"] * 3
+    assert source.population() == ([b"alice"], [1.0], False, True)
+
+
+@OWNED
+@pytest.mark.parametrize("text", ["zipf(1.1,2000)", "uniform(500)", "uuid"])
+def test_counts_of_drawn_keys_pass_the_test_that_their_law_promises(policy: str, text: str) -> None:
+    source = keys(text, 3)
+    made = picker(policy, at(dict(zip(hosts(5), (3, 1, 2, 5, 1), strict=True))), source)
+    law = made.law()
+    assert law.drawn
+    assert sum(law.shares) == pytest.approx(1.0)
+    total = 20_000
+    counts = Counter(made.pick(Call(1, key)) for key in draw(source, total))
+    possible = [(counts[peer], total * share) for peer, share in zip(made.peers, law.shares, strict=True) if share]
+    chi2 = sum((count - expected) ** 2 / expected for count, expected in possible)
+    assert p_value(chi2, len(possible) - 1) > 1e-6
+
+
+@OWNED
+def test_shares_are_what_the_owners_of_all_keys_add_up_to(policy: str) -> None:
+    source = keys("zipf(1.2,300)")
+    made = picker(policy, at(hosts(4)), source)
+    population = source.population()
+    expected: Counter[str] = Counter()
+    for address, part in zip(owners(made, population.keys), population.parts, strict=True):
+        expected[address] += part  # type: ignore[assignment]  # parts add up as counts do
+    assert made.law().shares == pytest.approx([expected[address] for address in hosts(4)])
+
+
+@OWNED
+def test_one_key_has_one_owner_and_no_call_may_go_elsewhere(policy: str) -> None:
+    source = keys("meta:user", constant=b"alice")
+    made = picker(policy, at(hosts(4)), source)
+    law = made.law()
+    (address,) = owners(made, [b"alice"])
+    assert law.bound == 0.0
+    assert law.shares == [float(each == address) for each in hosts(4)]
+
+
+@KEYED
+def test_keys_that_only_count_up_or_are_unknown_have_a_guide_and_no_test(policy: str) -> None:
+    for source in (keys("seq"), None):
+        made = picker(policy, at(hosts(4)), source)
+        law = made.law()
+        assert not law.drawn
+        assert law.bound == float("inf")
+        assert law.shares == made.arcs()
+        assert sum(law.shares) == pytest.approx(1.0)
+
+
+@OWNED
+def test_more_keys_than_a_rebuild_can_look_up_have_a_guide_and_no_test(policy: str) -> None:
+    source = keys("zipf(1.5,3000)")
+    whole = picker(policy, at(hosts(4)), source)
+    part = picker(policy, at(hosts(4)), source)
+    part.affordable = 1000
+    assert not part.law().drawn
+    assert part.law().shares == pytest.approx(whole.law().shares, abs=0.03)
+    assert sum(part.law().shares) == pytest.approx(1.0)
+
+
+def test_rendezvous_can_afford_fewer_keys_the_more_backends_there_are() -> None:
+    assert [picker("rendezvous", at(hosts(count))).affordable for count in (1, 3, 30)] == [100_000, 100_000, 10_000]
