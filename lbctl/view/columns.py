@@ -18,7 +18,13 @@ from lbctl.view.ui import Ui
 _GAP = 1
 _MARGIN = 1  # the right edge stays free
 _BEFORE_ADDRESS = 4  # marker, blank, state, blank
-_STATES = {"ready": "ready", "transient_failure": "gone", "left": "gone"}  # everything else is on its way
+# What a state looks like; everything else is on its way.
+_STATES = {
+    **dict.fromkeys(("transient_failure", "left"), "gone"),
+    **dict.fromkeys(("unhealthy", "ejected", "breaker_open"), "out"),
+    **dict.fromkeys(("not_in_subset", "other_zone"), "aside"),
+    "ready": "ready",
+}
 _TAIL_BUCKETS = 15  # cells of the latency shape
 
 
@@ -97,6 +103,10 @@ def state_mark(state: str, look: Look) -> tuple[str, str]:
         return style.ok, glyphs.ready
     if kind == "half":
         return style.warn, glyphs.half
+    if kind == "out":
+        return style.err, glyphs.out
+    if kind == "aside":
+        return style.muted, glyphs.aside
     return (style.muted if state == "left" else style.err), glyphs.gone
 
 

@@ -41,6 +41,8 @@ def run_document(report: Report, thresholds: Iterable[Mapping[str, object]] = ()
         "events": [_event(event) for event in report.events],
         "generator": _generator(report),
         "repeated": _repeated(report.repeated),
+        "guards": {name: dict(options) for name, options in report.guards.items()},
+        "turned_away": dict(report.turned_away),
         "wire": run_wire(report),
         "streams": streams(report.streams, report.elapsed_s),
         "thresholds": [dict(threshold) for threshold in thresholds],
@@ -162,6 +164,9 @@ def _backend(row: BackendRow, picks: int, expected: float, elapsed_s: float) -> 
         "left_s": None if row.left_s is None else seconds_of(row.left_s),
         "dropped": row.dropped,
         "passed": row.passed,
+        "ejections": row.ejections,
+        "trips": row.trips,
+        "warmth": ratio(row.warmth),
         "wire": wire(row.wire),
     }
 

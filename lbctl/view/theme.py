@@ -63,6 +63,8 @@ class Glyphs:
     ready: str
     half: str
     gone: str
+    out: str  # kept out of the rotation
+    aside: str  # not used, although nothing is wrong with it
     ellipsis: str
     dot: str
     delta: str
@@ -83,6 +85,8 @@ UNICODE = Glyphs(
     ready="●",
     half="◐",
     gone="○",
+    out="⊘",
+    aside="◌",
     ellipsis="…",
     dot="·",
     delta="Δ",
@@ -101,6 +105,8 @@ ASCII = Glyphs(
     ready="*",
     half="o",
     gone="x",
+    out="!",
+    aside="-",
     ellipsis="~",
     dot="-",
     delta="d",
