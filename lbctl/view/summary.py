@@ -13,6 +13,7 @@ from lbctl.view.connections import connection_lines
 from lbctl.view.digest import Digest, digest
 from lbctl.view.event_panel import SERVER_FAULTS, event_lines_whole
 from lbctl.view.explanation import explanation_lines
+from lbctl.view.guard_lines import guard_lines
 from lbctl.view.latency_panel import buckets
 from lbctl.view.repeat_lines import repeat_lines, transparent
 from lbctl.view.stream_lines import stream_lines, two
@@ -48,6 +49,7 @@ def summary(
         _totals(report, look, verbose=verbose),
         _distribution(report, look),
         explanation_lines(report, look, _WIDTH),
+        guard_lines(report, look, _WIDTH),
         _latency(report, look),
         _errors(report, look),
         _streams(report, look),
