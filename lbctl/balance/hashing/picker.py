@@ -5,11 +5,11 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Iterator, Sequence
 
-from lbctl.balance.keys import Keys
+from lbctl.balance.keys import Keys, Population
 from lbctl.balance.peer import Peer
 from lbctl.balance.policies.base import Call, Law, Setup, Why
 
-AFFORDABLE = 100_000  # keys whose owners a rebuild may look up, some 30 ms
+AFFORDABLE = 100_000  # keys whose owners may be looked up at a time, some 30 ms
 
 
 class KeyPicker(ABC):
@@ -24,6 +24,8 @@ class KeyPicker(ABC):
         self.peers = peers
         self._keys: Keys | None = setup.keys
         self._law: Law | None = None
+        self._owned = [0.0] * len(peers)  # the parts of the keys that were looked up
+        self._next = 0  # the key to be looked up next, 0 when all are
 
     @abstractmethod
     def pick(self, call: Call) -> Peer: ...
@@ -44,8 +46,8 @@ class KeyPicker(ABC):
         """The part of all possible keys that each peer owns."""
 
     def law(self) -> Law:
-        """What follows from the keys: a rebuild looks up the owners of as many as it can afford."""
-        if self._law is None:
+        """What follows from the keys; of very many each call looks up some more, and until then it is a guide."""
+        if self._law is None or self._next:
             self._law = self._follows()
         return self._law
 
@@ -59,16 +61,20 @@ class KeyPicker(ABC):
         population = self._keys.population()
         if not population.whole:
             return Law(arcs, drawn=population.drawn)
-        known = population.keys[: self.affordable]
-        shares = [0.0] * len(self.peers)
-        for owner, part in zip(self.owners(known), population.parts, strict=False):
-            shares[owner] += part
+        self._look_up(population)
         if len(population.keys) == 1:
-            return Law(shares, bound=0.0)
-        if len(known) == len(population.keys):
-            return Law(shares, drawn=population.drawn)
-        rest = 1.0 - sum(shares)
-        return Law([share + rest * arc for share, arc in zip(shares, arcs, strict=True)])
+            return Law(self._owned, bound=0.0)
+        if not self._next:
+            return Law(self._owned, drawn=population.drawn)
+        rest = max(0.0, 1.0 - sum(self._owned))
+        return Law([owned + rest * arc for owned, arc in zip(self._owned, arcs, strict=True)])
+
+    def _look_up(self, population: Population) -> None:
+        """Add the keys that come next to what their owners own."""
+        start, end = self._next, self._next + self.affordable
+        for owner, part in zip(self.owners(population.keys[start:end]), population.parts[start:end], strict=True):
+            self._owned[owner] += part
+        self._next = end if end < len(population.keys) else 0
 
     def _again(self, call: Call) -> Peer:
         """Where a call goes that was sent elsewhere before."""

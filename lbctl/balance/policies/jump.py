@@ -34,7 +34,7 @@ from typing import Final, NamedTuple
 from lbctl.balance.hashing.functions import xxh64
 from lbctl.balance.hashing.jump import jump
 from lbctl.balance.hashing.known import Known
-from lbctl.balance.hashing.picker import KeyPicker
+from lbctl.balance.hashing.picker import AFFORDABLE, KeyPicker
 from lbctl.balance.peer import Peer
 from lbctl.balance.policies.base import Call, Expectation, Policy, Setup, Why, equal
 from lbctl.balance.policies.options import option
@@ -60,6 +60,8 @@ class Seat(NamedTuple):
 
 class Jump(KeyPicker):
     """Jumps to a slot."""
+
+    affordable = AFFORDABLE // 2
 
     def __init__(self, peers: Sequence[Peer], setup: Setup) -> None:
         super().__init__(peers, setup)

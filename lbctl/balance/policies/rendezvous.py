@@ -55,8 +55,7 @@ class Rendezvous(KeyPicker):
     def __init__(self, peers: Sequence[Peer], setup: Setup) -> None:
         super().__init__(peers, setup)
         self._known = Known(self._owner)
-        # A key costs a hash for every peer, so that there are fewer whose owners a rebuild can look up.
-        self.affordable = 3 * AFFORDABLE // max(3, len(peers))
+        self.affordable = max(100, AFFORDABLE // len(peers))  # a key costs a hash for every peer
 
     def pick(self, call: Call) -> Peer:
         if call.tried:
