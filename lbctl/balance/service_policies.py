@@ -5,7 +5,7 @@ detection, subsetting) are taken apart: what they do stands beside the policy th
 their own names, with the options of ``--policy-opt`` as fields.
 
     [{"weighted_random": {}}]                                          weighted_random
-    [{"ring_hash_experimental": {"minRingSize": 4096}}]                ring_hash, min-size=4096
+    [{"ring_hash_experimental": {"minRingSize": 2048}}]                ring_hash, min-ring-size=2048
     [{"outlier_detection_experimental":
         {"childPolicy": [{"round_robin": {}}], "interval": "5s"}}]     round_robin, and outlier detection each 5 s
 """
@@ -26,15 +26,18 @@ from lbctl.errors import UsageError
 _OUTLIERS: Final = "outlier_detection_experimental"
 _SUBSET: Final = "random_subsetting_experimental"
 
-# gRPC's policies: lbctl's name of each, and of its fields as options; a field without an option has no effect here.
-_GRPC: Final[Mapping[str, tuple[str, Mapping[str, str]]]] = {
-    "round_robin": ("round_robin", {}),
-    "pick_first": ("pick_first", {"shuffleAddressList": "shuffle"}),
-    "weighted_round_robin": ("weighted_round_robin", {}),
-    "ring_hash_experimental": ("ring_hash", {"minRingSize": "min-size", "maxRingSize": "max-size"}),
-    "least_request_experimental": ("least_request", {"choiceCount": "choices"}),
+# gRPC's policies whose names are not lbctl's. Their fields are options of the same names: ``minRingSize`` is
+# ``min-ring-size``; a field without an option has no effect here.
+_OWN_OF: Final[Mapping[str, str]] = {
+    "ring_hash_experimental": "ring_hash",
+    "least_request_experimental": "least_request",
 }
-_OWN_OF: Final = {grpc: own for grpc, (own, _) in _GRPC.items()}
+_NAMES: Final = ("round_robin", "pick_first", "weighted_round_robin", *_OWN_OF, "outlier_detection_experimental")
+
+# Fields whose option has another name and other values.
+_REWORDED: Final[Mapping[str, tuple[str, Mapping[str, str]]]] = {
+    "shuffleAddressList": ("shuffle", {"true": "uniform", "false": "no"}),
+}
 
 
 @dataclass(frozen=True, slots=True)
@@ -99,28 +102,27 @@ def _known(name: str, each: Fields) -> Balancing | None:
     if wrap is not None:
         return wrap(fields)
     assert policy is not None
-    return Balancing(policy.name, name, _options(name, policy, fields))
+    return Balancing(policy.name, name, _options(policy, fields))
 
 
 def _policy(name: str) -> Policy | None:
     return POLICIES.get(_OWN_OF.get(name, name))
 
 
-def _options(name: str, policy: Policy, fields: Fields) -> Mapping[str, str]:
+def _options(policy: Policy, fields: Fields) -> Mapping[str, str]:
     """The fields as options; raises UsageError for a value that an option cannot have."""
-    renamed = _GRPC[name][1] if name in _GRPC else {}
     known = {each.name.replace("_", "-") for each in dataclass_fields(policy.options)}
     options = {}
     for key in fields:
-        option = renamed.get(key, _dashed(key))
-        if option not in known:
-            continue
-        options[option] = _typed(fields.raw(key), fields.at(key))
-        try:
-            policy.with_options({option: options[option]})
-        except UsageError as error:
-            raise mistake(fields.at(key), str(error)) from error
+        option, words = _REWORDED.get(key, (_dashed(key), {}))
+        if option in known:
+            value = _typed(fields.raw(key), fields.at(key))
+            options[option] = words.get(value, value)
     fields.rest()
+    try:
+        policy.with_options(options)
+    except UsageError as error:
+        raise mistake(fields.path, str(error)) from error
     return options
 
 
@@ -143,7 +145,7 @@ def _dashed(name: str) -> str:
 def _near(name: str) -> str:
     from difflib import get_close_matches
 
-    near = get_close_matches(name.lower(), [*_GRPC, *POLICIES], 1, cutoff=0.7)
+    near = get_close_matches(name.lower(), [*_NAMES, *POLICIES], 1, cutoff=0.7)
     return f", did you mean {near[0]}?" if near else ""
 
 

@@ -21,6 +21,7 @@ from lbctl.load.throttle import Budget, Throttle
 from lbctl.model import Code, Origin, Reply
 from lbctl.rpc.alarm import Alarm
 from lbctl.rpc.transport import Baskets
+from lbctl.wire.state import DEADLINE
 
 AlarmMaker = Callable[[Callable[[], int], Callable[[], None]], Alarm]
 
@@ -159,7 +160,8 @@ class Attempts:
         if reply.origin is Origin.HTTP:
             lane.suspect(reply)
         if not call.written_ns:
-            self._unwritten(call, now_ns, heard=reply.origin is not Origin.CLIENT)
+            heard = reply.origin is not Origin.CLIENT or reply.reason == DEADLINE.reason
+            self._unwritten(call, now_ns, heard=heard)
 
     def _unwritten(self, call: Batch, now_ns: int, *, heard: bool) -> None:
         """An attempt ended that was not, or not wholly, written: whether its backend heard of it decides."""

@@ -1,36 +1,26 @@
-"""The further attempts of calls that a policy made, in two lines of the summary at most."""
+"""The further attempts of calls that a policy made, in a few lines of the summary."""
 
 from __future__ import annotations
 
+from collections.abc import Callable, Iterator
+
 from lbctl.stats.report import Repeated, Report
+from lbctl.view.text import cell_len, part
 
 _CODES = 3
+_INDENT = " " * 12
+_GAP = "    "
+_WIDTH = 80
 
 
-def repeat_lines(report: Report) -> list[str]:
-    """What was sent again and how much load that made of the calls; then what forbade more."""
+def repeat_lines(report: Report, show: Callable[[str], str]) -> list[str]:
+    """What was sent again and how much load that made of the calls; then what forbade more, and where it came from."""
     found = report.repeated
     if found is None:
         return []
     label = "hedges" if found.policy == "hedging" else "retries"
-    amplification = report.amplification
-    made = f"{found.sent:>9,}{_why(found)}"
-    if amplification is not None:
-        made += f"    x{_times(amplification)} attempts per call, {found.max_attempts} at most"
-    lines = [f"  {label:<10}{made}"]
-    more = [
-        words
-        for number, words in (
-            (found.cancelled, f"cancelled {found.cancelled:,}"),
-            (found.throttled, f"throttled {found.throttled:,}"),
-            (found.refused, f"refused by pushback {found.refused:,}"),
-            (found.exhausted, f"all attempts failed {found.exhausted:,}"),
-        )
-        if number
-    ]
-    if found.tokens is not None:
-        more.append(f"tokens {found.tokens:g}")
-    return [*lines, "            " + "    ".join(more)] if more else lines
+    words = [f"{found.sent:>9,}{_why(found)}", *_load(report, found), *_limits(found), *_cause(report, show)]
+    return _packed(f"  {label:<10}", words)
 
 
 def transparent(report: Report) -> int:
@@ -45,5 +35,39 @@ def _why(found: Repeated) -> str:
     return f" after {', '.join(codes)}{f' and {rest} more' if rest else ''}" if codes else ""
 
 
-def _times(amplification: float) -> str:
-    return f"{amplification:.3f}" if amplification < 1.1 else f"{amplification:.2f}"
+def _load(report: Report, found: Repeated) -> Iterator[str]:
+    times = report.amplification
+    if times is not None:
+        yield f"x{times:.{3 if times < 1.1 else 2}f} attempts per call, {found.max_attempts} at most"
+
+
+def _limits(found: Repeated) -> Iterator[str]:
+    for number, words in (
+        (found.cancelled, "cancelled"),
+        (found.throttled, "throttled"),
+        (found.refused, "refused by pushback"),
+        (found.exhausted, "all attempts failed"),
+    ):
+        if number:
+            yield f"{words} {number:,}"
+    if found.tokens is not None:
+        yield f"tokens {found.tokens:g}"
+
+
+def _cause(report: Report, show: Callable[[str], str]) -> Iterator[str]:
+    """The backend at which most of the attempts failed that others followed."""
+    most = max(report.backends, key=lambda row: row.passed, default=None)
+    if most is not None and most.passed:
+        passed = sum(row.passed for row in report.backends)
+        yield f"{part(most.passed, passed)} of the failed attempts at {show(most.address)}"
+
+
+def _packed(head: str, words: list[str]) -> list[str]:
+    """The words behind the head, on as many lines as they need."""
+    lines = [head + words[0]]
+    for word in words[1:]:
+        if cell_len(lines[-1]) + len(_GAP) + cell_len(word) <= _WIDTH:
+            lines[-1] += _GAP + word
+        else:
+            lines.append(_INDENT + word)
+    return lines

@@ -98,7 +98,7 @@ def _totals(report: Report, look: Look, *, verbose: bool) -> list[str]:
     ]
     if extra:
         lines.append("  also      " + "    ".join(extra))
-    lines += repeat_lines(report)
+    lines += repeat_lines(report, look.show)
     lines.append(f"  policy    {look.show(_policy(report))}, seed {report.seed}")
     return lines + _times(report, verbose=verbose)
 

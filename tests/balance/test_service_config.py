@@ -371,6 +371,45 @@ def test_the_older_field_counts_where_the_newer_is_missing() -> None:
     assert "is no policy" in refusal({"loadBalancingPolicy": "grpclb"})
 
 
+@pytest.mark.parametrize(
+    ("config", "policy", "options"),
+    [
+        ({"pick_first": {"shuffleAddressList": True}}, "pick_first", {"shuffle": "uniform"}),
+        ({"pick_first": {"shuffleAddressList": False}}, "pick_first", {"shuffle": "no"}),
+        (
+            {"ring_hash_experimental": {"minRingSize": 5000, "maxRingSize": 8000}},
+            "ring_hash",
+            {"min-ring-size": "5000", "max-ring-size": "8000"},
+        ),
+        ({"least_request_experimental": {"choiceCount": 3}}, "least_request", {"choice-count": "3"}),
+        (
+            {"weighted_round_robin": {"enableOobLoadReport": True, "blackoutPeriod": "0.5s"}},
+            "weighted_round_robin",
+            {"enable-oob-load-report": "true", "blackout-period": "0.5s"},
+        ),
+        ({"bounded_load": {}}, "bounded_load", {}),
+    ],
+)
+def test_the_fields_of_a_policy_are_its_options(config: Any, policy: str, options: dict[str, str]) -> None:  # noqa: ANN401
+    found = parsed({"loadBalancingConfig": [config]})
+    assert found.balancing is not None
+    assert (found.balancing.policy, found.balancing.options) == (policy, options)
+    assert POLICIES[policy].with_options(found.balancing.options).name == policy
+    assert not found.notes
+
+
+def test_a_field_that_no_option_has_is_noted_and_one_that_cannot_be_rejects_the_config() -> None:
+    noted = parsed({"loadBalancingConfig": [{"round_robin": {"weight": 3}}]})
+    assert noted.notes == (
+        "service config: loadBalancingConfig[0].round_robin.weight is not known, and passed over as gRPC does",
+    )
+    said = refusal({"loadBalancingConfig": [{"ring_hash_experimental": {"minRingSize": 5000}}]})
+    assert said.startswith("service config: loadBalancingConfig[0].ring_hash_experimental: ring_hash: ")
+    assert "is above" in said
+    said = refusal({"loadBalancingConfig": [{"least_request_experimental": {"choiceCount": "two"}}]})
+    assert "loadBalancingConfig[0].least_request_experimental: least_request: choice-count=two" in said
+
+
 def test_wrappers_stand_beside_what_they_wrap() -> None:
     outliers = {
         "interval": "1.5s",

@@ -105,6 +105,8 @@ class Rig:
         self.tally = Tally()
         self.balancer = Balancer(POLICIES[policy], Random(seed))
         self.accounts = Accounts(self.tally, self.clock)
+        self.most_attempts = repeating.hedging.max_attempts if repeating.hedging is not None else 1
+        self.most_repeated = repeating.retry.max_attempts if repeating.retry is not None else self.most_attempts
         self.ring = FakeRing()
         self.attempts = attempts_of(repeating, Random(seed), self.clock, self.ring.made)
         self.engine = Engine(
@@ -258,6 +260,7 @@ class Rig:
         waiting = len(self.attempts.held) if self.attempts is not None else 0
         assert engine.issued - engine.completed == alone + len(races) + waiting
         assert not any(race.over for race in races if race is not None)
+        assert all(call.attempt.number < self.most_repeated for call in under_way if call.attempt is not None)
         for lane in self.backends.lanes.values():
             mine = [s for s in self.subchannels if s.endpoint == lane.instance.endpoint]
             others = [
@@ -291,7 +294,8 @@ class Rig:
         # Of what a peer that does not read was sent, nobody knows how much it has.
         links = [link for subchannel in self.subchannels for link in subchannel._links]
         held = [call for link in links for call in link.session.open.values() if not call.written_ns]  # type: ignore[attr-defined]
-        assert written <= seen <= written + len(held) + self.tally.cancelled
+        # A call that is hedged is cancelled with all its attempts.
+        assert written <= seen <= written + len(held) + self.tally.cancelled * self.most_attempts
         for end in ends:
             assert not end.ledger.violations
 

@@ -11,12 +11,25 @@ from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, rule
 
 from lbctl.balance.policies import POLICIES
-from lbctl.model import Identity
+from lbctl.balance.service_config import HedgingPolicy, RetryPolicy, Throttling
+from lbctl.load.plan import Repeating
+from lbctl.load.throttle import Allowance
+from lbctl.model import Code, Identity
 from tests.fakes import EVERYTHING, ServerEnd, turns
 from tests.load.rig import TINY, Rig, instance, paced, plan
 from tests.wire import frames as h2
 
 NUMBERS = st.integers(1, 3)
+CODES = frozenset({Code.UNAVAILABLE, Code.NOT_FOUND, Code.INTERNAL})
+RETRY = RetryPolicy(3, 20_000_000, 200_000_000, 2.0, CODES)
+THROTTLING = Throttling(6000, 300)
+AGAIN = {
+    "nothing": Repeating(),
+    "retry": Repeating(retry=RETRY),
+    "throttled": Repeating(retry=RETRY, throttling=THROTTLING, budget=Allowance(0.3, 0.0, 1.0)),
+    "hedging": Repeating(hedging=HedgingPolicy(3, 10_000_000, CODES)),
+    "at once": Repeating(hedging=HedgingPolicy(2, 0, CODES), throttling=THROTTLING),
+}
 ANSWERS: dict[str, Callable[[int], bytes]] = {
     "ok": h2.reply,
     "error": lambda stream: h2.trailers_only(stream, 5),
@@ -24,6 +37,8 @@ ANSWERS: dict[str, Callable[[int], bytes]] = {
     "reset": lambda stream: h2.rst(stream, h2.INTERNAL_ERROR),
     "cut off": lambda stream: h2.rst(stream, h2.CANCEL),
     "half": h2.okh,
+    "pushed back": lambda stream: h2.trailers_only(stream, 14, ("grpc-retry-pushback-ms", "40")),
+    "unwanted": lambda stream: h2.trailers_only(stream, 14, ("grpc-retry-pushback-ms", "-1")),
 }
 
 
@@ -54,15 +69,16 @@ class AnyLoad(RuleBasedStateMachine):
         timed=st.booleans(),
         rps=st.none() | st.sampled_from([0.5, 300.0, 20_000.0]),
         most=st.integers(1, 20),
+        again=st.sampled_from(sorted(AGAIN)),
     )
     def begin(
-        self, concurrency: int, requests: int | None, policy: str, timed: bool, rps: float | None, most: int
+        self, concurrency: int, requests: int | None, policy: str, timed: bool, rps: float | None, most: int, again: str
     ) -> None:
         timeout_s = 5.0 if timed else 0.0
         load = plan(concurrency, requests, timeout_s=timeout_s)
         if rps is not None:
             load = paced(rps, requests, most=most, timeout_s=timeout_s, concurrency=concurrency % 4 * 5)
-        self.run(self._begin(Rig(load, policy)))
+        self.run(self._begin(Rig(load, policy, repeating=AGAIN[again])))
 
     async def _begin(self, rig: Rig) -> None:
         self.rig = rig
@@ -127,7 +143,7 @@ class AnyLoad(RuleBasedStateMachine):
     def register(self, chosen: set[int], weights: list[int]) -> None:
         self.run(self.rig.apply(*(instance(number, weights[number - 1]) for number in sorted(chosen))))
 
-    @rule(seconds=st.sampled_from([0.001, 1.5, 6.0]))
+    @rule(seconds=st.sampled_from([0.001, 0.01, 0.1, 1.5, 6.0]))
     def time_passes(self, seconds: float) -> None:
         self.run(self.rig.expire(seconds))
 
