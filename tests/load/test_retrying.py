@@ -127,7 +127,9 @@ def test_how_often_every_attempt_goes_to_the_dead_one_is_a_matter_of_the_policy(
     assert expected["random"] == pytest.approx(count**-attempts)
     assert abs(found - expected["random"]) < 4 * spread
     assert all_on_the_dead_one("round_robin", count, attempts, 1000) == expected["round_robin_single_client"]
-    assert all_on_the_dead_one("pick_first", count, attempts, 10) == 0  # it is another one's, and 1 for that one
+    assert expected["hash_same_key_no_exclusion"].startswith("1 for keys owned by the dead node (share 0.1")
+    for name in ("hash_mod", "jump"):
+        assert all_on_the_dead_one(name, count, attempts, 20_000) == pytest.approx(1 / count, abs=0.01)
 
 
 class Written:
