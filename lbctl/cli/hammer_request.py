@@ -16,6 +16,7 @@ from lbctl.cli.policy_options import chosen
 from lbctl.cli.request_files import read_binary, read_data
 from lbctl.cli.request_options import RequestFlags, StreamFlags
 from lbctl.cli.retry_options import RetryFlags, balanced, configured
+from lbctl.cli.service_guards import guarded
 from lbctl.cli.settings import Settings
 from lbctl.commands.calling import Payload, Streaming
 from lbctl.commands.hammer import Hammer
@@ -64,6 +65,7 @@ def build(
     repeating = configured(again or RetryFlags(), timeout_given=request.timeout is not None)
     found = balanced(repeating.config, load.policy, settings.policy)
     policy = chosen(found.policy, load.policy_opt, settings)
+    around = guarded(guards or GuardFlags(), repeating.config, policy, balanced=load.policy is None)
     if load.explain and policy.name in GRPC_POLICIES:
         raise UsageError("--explain: gRPC's own balancers do not tell why", "name one of lbctl's: lbctl policies")
     return Hammer(
@@ -84,8 +86,8 @@ def build(
         grace_s=DEFAULT_GRACE_S if load.grace is None else load.grace,
         explain=load.explain,
         repeating=repeating,
-        guards=guards_of(guards or GuardFlags(), policy, settings.health_check),
-        notes=found.notes,
+        guards=guards_of(around.flags, policy, settings.health_check),
+        notes=(*found.notes, *around.notes),
     )
 
 

@@ -8,10 +8,14 @@ from typing import Any
 
 import pytest
 
-from lbctl.balance.policies import POLICIES
+from lbctl.balance.guards.health import HealthOptions
+from lbctl.balance.guards.outlier import OutlierOptions
+from lbctl.balance.policies import ALL_POLICIES, POLICIES
 from lbctl.balance.service_config import HedgingPolicy, RetryPolicy, parse_service_config
 from lbctl.cli import run
+from lbctl.cli.guard_options import GuardFlags, guards_of
 from lbctl.cli.retry_options import RetryFlags, balanced, configured, parse_attempts, parse_budget
+from lbctl.cli.service_guards import Guarded, guarded
 from lbctl.commands.repeating import Configured
 from lbctl.errors import UsageError
 from lbctl.load.plan import Plan
@@ -184,3 +188,63 @@ def test_what_cannot_be_meant_is_refused(
     out, err = capsys.readouterr()
     assert out == ""
     assert err.startswith(f"error: {message}")
+
+
+# ---- around the policy -----------------------------------------------------------------------------------------------
+
+
+def around(flags: GuardFlags, policy: str = "round_robin", *, balanced: bool = True, **parts: Any) -> Guarded:  # noqa: ANN401
+    return guarded(flags, parse_service_config(json.dumps(parts)), ALL_POLICIES[policy], balanced=balanced)
+
+
+OUTLIERS = {
+    "interval": "2s",
+    "maxEjectionPercent": 40,
+    "failurePercentageEjection": {"threshold": 50, "minimumHosts": 0, "requestVolume": 7},
+    "childPolicy": [{"random_subsetting_experimental": {"subsetSize": 4, "childPolicy": [{"round_robin": {}}]}}],
+}
+WRAPPED = [{"outlier_detection_experimental": OUTLIERS}]
+
+
+def test_health_outliers_and_subset_of_a_config_are_put_around_the_policy() -> None:
+    found = around(GuardFlags(), loadBalancingConfig=WRAPPED, healthCheckConfig={"serviceName": "shop"})
+    plan = guards_of(found.flags, POLICIES["round_robin"])
+    assert plan.health == HealthOptions(service="shop")
+    assert plan.outlier == OutlierOptions(
+        interval=2.0,
+        max_ejection_percent=40,
+        detect="failure-percentage",
+        failure_threshold=50,
+        failure_hosts=1,
+        failure_volume=7,
+    )
+    assert plan.selection.subset is not None
+    assert (plan.selection.subset.size, plan.selection.subset.kind) == (4, "random")
+    assert found.notes == ()
+
+
+def test_both_tests_for_outliers_are_made_if_both_are_asked_for_and_none_if_none_is() -> None:
+    both = {"successRateEjection": {"stdevFactor": 500}, "failurePercentageEjection": {}}
+    wrapped = [{"outlier_detection_experimental": {**both, "childPolicy": [{"round_robin": {}}]}}]
+    plan = guards_of(around(GuardFlags(), loadBalancingConfig=wrapped).flags, POLICIES["round_robin"])
+    assert plan.outlier == OutlierOptions(stdev_factor=500)
+    nothing: list[Any] = [{"outlier_detection_experimental": {"childPolicy": [{"round_robin": {}}]}}]
+    assert around(GuardFlags(), loadBalancingConfig=nothing).flags == GuardFlags()
+
+
+def test_a_flag_counts_and_what_is_around_another_policy_does_not() -> None:
+    flags = GuardFlags(health_check="interval=1s", subset="2")
+    found = around(flags, loadBalancingConfig=WRAPPED, healthCheckConfig={})
+    assert (found.flags.health_check, found.flags.subset) == ("interval=1s", "2")
+    assert found.notes == (
+        "--health-check counts, not healthCheckConfig of the service config",
+        "--subset counts, not random_subsetting_experimental of the service config",
+    )
+    assert around(GuardFlags(), balanced=False, loadBalancingConfig=WRAPPED).flags == GuardFlags()
+    assert around(GuardFlags(), balanced=False, healthCheckConfig={}).flags.health_check == "on"
+
+
+def test_nothing_is_put_around_grpcs_own_balancers_and_that_is_said() -> None:
+    found = around(GuardFlags(), "grpc:round_robin", balanced=False, healthCheckConfig={})
+    assert found.flags == GuardFlags()
+    assert found.notes == ("service config: healthCheckConfig has no effect: grpc:round_robin picks by itself",)
