@@ -94,6 +94,20 @@ async def test_a_failed_call_is_sent_again_elsewhere_after_its_delay() -> None:
     await rig.aclose()
 
 
+@pytest.mark.parametrize("seed", range(6))
+@pytest.mark.parametrize("policy", ["random", "weighted_random", "p2c"])
+async def test_chance_sends_no_attempt_where_one_was(policy: str, seed: int) -> None:
+    rig = Rig(plan(1, 1), policy, seed=seed, repeating=retrying())
+    await rig.begin(1, 2, 3)
+    places = []
+    for _ in range(2):
+        places.append(await answer(rig, unavailable))
+        await wait_out(rig)
+    places.append(await answer(rig))
+    assert sorted(places) == [1, 2, 3]
+    await rig.aclose()
+
+
 async def test_the_deadline_that_an_attempt_states_is_what_is_left_of_the_call() -> None:
     rig = one_call(retrying(), timeout_s=5.0)
     await rig.begin(1, 2)

@@ -214,6 +214,24 @@ async def test_two_good_answers_in_one_read_are_one_call() -> None:
     await ended(rig)
 
 
+async def test_an_answer_that_began_first_and_came_second_is_in_no_figure() -> None:
+    rig = one_call(hedging(attempts=2))
+    await rig.begin(1)
+    await at(rig, 50)
+    first, second = rig.end(1).waiting
+    await rig.do(lambda: rig.end(1).say(h2.okh(first)))
+    await rig.pass_(0.01)
+    rig.end(1).waiting.clear()
+    await rig.do(lambda: rig.end(1).say(h2.reply(second), h2.msg(first), h2.trailers(first)))
+    assert outcome(rig) == (1, 0, 1, 0)
+    began = rig.tally.first_byte.histogram(rig.tally.service_time)
+    assert (began.total, began.total_us) == (
+        1,
+        10_000,
+    )  # the second attempt, written 10 ms before its answer came whole
+    await ended(rig)
+
+
 async def test_the_deadline_ends_every_attempt_as_one_call() -> None:
     rig = one_call(hedging(), timeout_s=0.12)
     await rig.begin(*HOSTS)
@@ -258,6 +276,7 @@ async def test_attempts_that_wait_for_a_backend_are_forgotten_with_their_call() 
     await answer(rig, 1)
     assert rig.engine.parked == 0
     assert outcome(rig) == (1, 0, 2, 2)
+    assert rig.tally.waits["connection"].calls == 2
     await ended(rig)
 
 
