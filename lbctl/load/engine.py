@@ -8,7 +8,6 @@ from __future__ import annotations
 
 from collections import Counter, deque
 from collections.abc import Callable, Iterable, Sequence
-from itertools import repeat
 from typing import Final
 
 from lbctl.balance.balancer import Balancer
@@ -21,6 +20,7 @@ from lbctl.load.accounts import CANCELLED, FOREVER_NS, Accounts
 from lbctl.load.admission import Gate, trial
 from lbctl.load.attempts import Attempts
 from lbctl.load.batch import Batch
+from lbctl.load.issuing import Issuing
 from lbctl.load.lane import Lane
 from lbctl.load.plan import Judge
 from lbctl.load.repicking import pick_again
@@ -37,7 +37,7 @@ def _nothing() -> None:
     """Nobody wants to know."""
 
 
-class Engine:
+class Engine(Issuing):
     """Sends calls and accounts for every one of them: issued = completed + in flight, always.
 
     ``refill`` is called whenever calls have ended or may be issued again. With ``retry`` a call that a backend did not
@@ -59,164 +59,27 @@ class Engine:
         attempts: Attempts | None = None,
         gate: Gate | None = None,
     ) -> None:
-        self.issued = 0
-        self.completed = 0
+        super().__init__(
+            balancer, accounts, flusher, clock, timeout_ns=timeout_ns, keys=keys, attempts=attempts, gate=gate
+        )
         self.retries: Counter[str] = Counter()  # by why
-        self.given_back = 0  # picks whose call was never written there
         self.refill: Callable[[], None] = _nothing
         self.starving_since_ns = 0  # when calls began to wait because no backend is ready, 0 while one is
-        self._timeout_ns = timeout_ns
         self._retry = retry
         self._judge = judge
-        self._keys = keys
-        self._attempts = attempts
-        self._racing = attempts if attempts is not None and attempts.single else None
-        self._balancer = balancer
-        self._accounts = accounts
-        self._wait = accounts.tally.wait
-        self._flusher = flusher
         flusher.on_written = accounts.stamp  # type: ignore[assignment]  # the calls are the batches we sent
-        self._now = clock.now_ns
-        self._lanes: dict[Peer, Lane] = {}  # where a picked peer's calls go
         self._holders: set[Lane] = set()  # also lanes of earlier memberships, whose calls may not have ended yet
         self.cancelling = False
-        self._parked: deque[Batch] = deque()  # calls that no backend is ready for
         if attempts is not None:
             attempts.bind(self, balancer, accounts, self._lanes)
-        self._gate = gate
         if gate is not None:
             gate.bind(self._turned_away)
-
-    @property
-    def in_flight(self) -> int:
-        """Calls issued and not completed, wherever they wait."""
-        return self.issued - self.completed
-
-    @property
-    def backends(self) -> int:
-        """How many backends calls have gone to, or may go to."""
-        return len(self._lanes)
-
-    @property
-    def parked(self) -> int:
-        """Calls that wait because no backend is ready."""
-        return len(self._parked)
 
     def attach(self, lane: Lane) -> None:
         """Know a backend, before the balancer may pick it."""
         self._holders = {holder for holder in self._holders if not holder.subchannel.is_over}
         self._holders.add(lane)
         self._lanes[lane.peer] = lane
-
-    def start(self, count: int) -> None:
-        """Issue calls that are queued now, all at once."""
-        now = self._now()
-        self.issued += count
-        batch = Batch(now, now + self._timeout_ns if self._timeout_ns else FOREVER_NS, now)
-        if self._gate is not None:
-            count -= self._gate.turn_away(batch, count, self.in_flight - count)
-        picker = self._balancer.picker
-        if self._keys is not None or self._racing is not None or self._balancer.trials:
-            self._start_each(count, batch)
-            return
-        if picker is None:
-            for _ in repeat(None, count):
-                self._park(batch.alone(), now)
-        else:
-            call = Call(now)
-            pick = picker.pick
-            for _ in repeat(None, count):
-                peer = pick(call)
-                peer.picks += 1
-                peer.target.send(batch)
-        self._flusher.flush()
-        batch.written_ns = now = self._now()
-        written = count - batch.left
-        if written:
-            self._wait.record((now - batch.queued_ns) // 1000, written)
-
-    def launch(self, planned: Sequence[int], most: int, now_ns: int) -> int:
-        """Issue calls that were due at these times, and return when that was done.
-
-        A call whose backend has ``most`` in flight is dropped.
-        """
-        deadline_ns = now_ns + self._timeout_ns if self._timeout_ns else FOREVER_NS
-        picker = self._balancer.picker
-        call = Call(now_ns)
-        keys, racing = self._keys, self._racing
-        batches = []
-        for due_ns in self._admitted(planned, deadline_ns, now_ns):
-            batch = Batch(due_ns, deadline_ns, now_ns)
-            if keys is not None:
-                batch.key = next(keys)
-                call = Call(now_ns, batch.key)
-            if self._tries(batch):
-                batches.append(batch)
-                continue
-            if picker is None:
-                if len(self._parked) < most:
-                    batches.append(batch)
-                    self._park_first(batch)
-                continue
-            peer = picker.pick(call)
-            peer.picks += 1
-            if peer.picks - peer.finished > most:
-                self._drop(peer)
-                continue
-            batches.append(batch)
-            if racing is not None:
-                racing.follow(batch, peer)
-            peer.target.send(batch)
-        self.issued += len(batches)
-        self._flusher.flush()
-        return self._accounts.all_written(batches)
-
-    def _admitted(self, planned: Sequence[int], deadline_ns: int, now_ns: int) -> Sequence[int]:
-        """Issue the calls that the gate turns away; the others are left."""
-        if self._gate is None:
-            return planned
-        kept = self._gate.allowed(planned, deadline_ns, now_ns, self.in_flight)
-        self.issued += len(planned) - len(kept)
-        return kept
-
-    def _start_each(self, count: int, like: Batch) -> None:
-        """Issue calls that have a batch each: each has a hash key of its own, or may have several attempts at once."""
-        keys, racing = self._keys, self._racing
-        picker = self._balancer.picker
-        batches = []
-        for _ in repeat(None, count):
-            batch = like.alone()
-            if keys is not None:
-                batch.key = next(keys)
-            batches.append(batch)
-            if self._tries(batch):
-                continue
-            if picker is None:
-                self._park_first(batch)
-                continue
-            peer = picker.pick(Call(batch.begun_ns, batch.key))
-            peer.picks += 1
-            if racing is not None:
-                racing.follow(batch, peer)
-            peer.target.send(batch)
-        self._flusher.flush()
-        self._accounts.all_written(batches)
-
-    def _tries(self, batch: Batch) -> bool:
-        """Send a new call to a peer that guards want to be tried, if there is one."""
-        peer = trial(self._balancer.trials) if self._balancer.trials else None
-        if peer is None:
-            return False
-        batch.trial_ns = batch.begun_ns
-        if self._racing is not None:
-            self._racing.follow(batch, peer)
-        peer.target.send(batch)
-        return True
-
-    def _drop(self, peer: Peer) -> None:
-        peer.finished += 1
-        self.given_back += 1
-        self._lanes[peer].dropped += 1
 
     def absorb(self, lane: Lane, session: Baskets, now_ns: int) -> None:
         """Take what a connection finished, record it, and have as many new calls started."""
@@ -354,12 +217,6 @@ class Engine:
         if call.attempt is not None:
             call.attempt.peer = None
         self._parked.append(call)
-
-    def _park_first(self, batch: Batch) -> None:
-        """A call was issued while no backend is ready."""
-        if self._racing is not None:
-            self._racing.follow(batch, None)
-        self._park(batch.alone(), batch.begun_ns)
 
     def unpark(self, call: Batch) -> bool:
         """Forget an attempt that waits for any backend to be ready; whether it does."""
