@@ -17,11 +17,12 @@ from __future__ import annotations
 
 from collections import deque
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from random import Random
 from types import MappingProxyType
 from typing import Any, Final, NamedTuple
 
+from lbctl.balance.change import Change, revised
 from lbctl.balance.epochs import Ledger
 from lbctl.balance.evidence import UNSTEADY, Epoch, Evidence
 from lbctl.balance.explaining import Explained, Explaining
@@ -47,35 +48,6 @@ def _unseen(before: Picker, after: Picker) -> None:
 
 def _unheard(kind: str, peer: Peer, text: str, level: str) -> None:
     """Nobody listens."""
-
-
-class Reweighted(NamedTuple):
-    """A peer whose weight changed; the weights are the ones a balancer uses."""
-
-    peer: Peer
-    old: int
-    new: int
-
-
-class Restated(NamedTuple):
-    """A peer whose status in the registry changed; None is up."""
-
-    peer: Peer
-    old: str | None
-    new: str | None
-
-
-@dataclass(frozen=True, slots=True)
-class Change:
-    """What an update did: peers to dial, peers to close, and what else is worth telling."""
-
-    added: tuple[Peer, ...] = ()
-    removed: tuple[Peer, ...] = ()
-    reweighted: tuple[Reweighted, ...] = ()
-    restated: tuple[Restated, ...] = ()
-
-    def __bool__(self) -> bool:
-        return bool(self.added or self.removed or self.reweighted or self.restated)
 
 
 class _Built(NamedTuple):
@@ -174,7 +146,7 @@ class Balancer:
         for instance in instances:
             wanted.setdefault(instance.identity, instance)
         removed = tuple(self._removed(identity) for identity in [*self._peers] if identity not in wanted)
-        reweighted, restated = self._revised(wanted)
+        reweighted, restated = revised(self._peers, wanted)
         added = tuple(self._added(wanted[identity]) for identity in sorted(wanted) if identity not in self._peers)
         if added:
             self._peers = dict(sorted(self._peers.items()))
@@ -315,18 +287,6 @@ class Balancer:
         if peer in self._ledger:
             self._departed[identity] = peer
         return peer
-
-    def _revised(self, wanted: Mapping[Identity, Instance]) -> tuple[tuple[Reweighted, ...], tuple[Restated, ...]]:
-        reweighted: list[Reweighted] = []
-        restated: list[Restated] = []
-        for identity, peer in self._peers.items():
-            old, new = peer.instance, wanted[identity]
-            peer.instance = new
-            if old.effective_weight != new.effective_weight:
-                reweighted.append(Reweighted(peer, old.effective_weight, new.effective_weight))
-            if old.status != new.status:
-                restated.append(Restated(peer, old.status, new.status))
-        return tuple(reweighted), tuple(restated)
 
     def _marked(self, peer: Peer) -> None:
         """Whether calls may go to this peer may have changed."""

@@ -6,7 +6,8 @@ import asyncio
 from collections.abc import Callable, Iterable
 from typing import Final, Protocol
 
-from lbctl.balance.balancer import Balancer, Change
+from lbctl.balance.balancer import Balancer
+from lbctl.balance.change import Change
 from lbctl.balance.peer import Peer
 from lbctl.balance.selection import NOT_IN_SUBSET
 from lbctl.load.engine import Engine

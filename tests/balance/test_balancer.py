@@ -5,7 +5,8 @@ from random import Random
 
 import pytest
 
-from lbctl.balance.balancer import Balancer, Change, Restated, Reweighted
+from lbctl.balance.balancer import Balancer
+from lbctl.balance.change import Change, Restated, Reweighted
 from lbctl.balance.peer import Peer
 from lbctl.balance.policies import POLICIES
 from lbctl.model import Identity
