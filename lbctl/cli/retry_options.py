@@ -23,7 +23,7 @@ PANEL: Final = "Calls that fail"
 
 def parse_attempts(text: str) -> int:
     """A number of attempts, as many as gRPC allows; the first one counts."""
-    from lbctl.balance.service_config import MOST_ATTEMPTS
+    from lbctl.balance.service_methods import MOST_ATTEMPTS
 
     attempts = parse_count(text)
     if not 2 <= attempts <= MOST_ATTEMPTS:

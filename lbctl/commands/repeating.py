@@ -6,7 +6,8 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field, replace
 from typing import Final
 
-from lbctl.balance.service_config import HedgingPolicy, MethodConfig, RetryPolicy, ServiceConfig
+from lbctl.balance.service_config import ServiceConfig
+from lbctl.balance.service_methods import HedgingPolicy, MethodConfig, RetryPolicy
 from lbctl.load.plan import Plan, Repeating
 from lbctl.load.throttle import Allowance
 from lbctl.model import Code

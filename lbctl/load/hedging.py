@@ -15,7 +15,7 @@ from collections.abc import Callable
 from typing import Any, cast
 
 from lbctl.balance.peer import Peer
-from lbctl.balance.service_config import HedgingPolicy
+from lbctl.balance.service_methods import HedgingPolicy
 from lbctl.load.attempt import NO_MORE, Attempt, Held, pushback_ns
 from lbctl.load.attempts import AlarmMaker, Attempts
 from lbctl.load.batch import Batch

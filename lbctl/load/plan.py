@@ -9,7 +9,8 @@ from typing import Final
 from lbctl.balance.guards.plan import GuardPlan
 from lbctl.balance.keys import Keys
 from lbctl.balance.policies.base import Policy
-from lbctl.balance.service_config import HedgingPolicy, RetryPolicy, Throttling
+from lbctl.balance.service_config import Throttling
+from lbctl.balance.service_methods import HedgingPolicy, RetryPolicy
 from lbctl.load.throttle import Allowance
 from lbctl.model import Instance, Reply
 from lbctl.rpc.options import ConnectionOptions, Secure

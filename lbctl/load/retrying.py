@@ -18,7 +18,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from random import Random
 
-from lbctl.balance.service_config import RetryPolicy
+from lbctl.balance.service_methods import RetryPolicy
 from lbctl.load.attempt import NO_MORE, Attempt, Held, pushback_ns
 from lbctl.load.attempts import AlarmMaker, Attempts
 from lbctl.load.batch import Batch

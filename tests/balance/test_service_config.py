@@ -10,15 +10,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from lbctl.balance.policies import POLICIES
-from lbctl.balance.service_config import (
-    HedgingPolicy,
-    MethodConfig,
-    RetryPolicy,
-    ServiceConfig,
-    Throttling,
-    one,
-    parse_service_config,
-)
+from lbctl.balance.service_config import ServiceConfig, Throttling, one, parse_service_config
+from lbctl.balance.service_methods import HedgingPolicy, MethodConfig, RetryPolicy
 from lbctl.errors import UsageError
 from lbctl.model import Code
 

@@ -11,7 +11,8 @@ import pytest
 from lbctl.balance.guards.health import HealthOptions
 from lbctl.balance.guards.outlier import OutlierOptions
 from lbctl.balance.policies import ALL_POLICIES, POLICIES
-from lbctl.balance.service_config import HedgingPolicy, RetryPolicy, parse_service_config
+from lbctl.balance.service_config import parse_service_config
+from lbctl.balance.service_methods import HedgingPolicy, RetryPolicy
 from lbctl.cli import run
 from lbctl.cli.guard_options import GuardFlags, guards_of
 from lbctl.cli.retry_options import RetryFlags, balanced, configured, parse_attempts, parse_budget

@@ -11,7 +11,8 @@ from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, rule
 
 from lbctl.balance.policies import POLICIES
-from lbctl.balance.service_config import HedgingPolicy, RetryPolicy, Throttling
+from lbctl.balance.service_config import Throttling
+from lbctl.balance.service_methods import HedgingPolicy, RetryPolicy
 from lbctl.load.plan import Repeating
 from lbctl.load.throttle import Allowance
 from lbctl.model import Code, Identity

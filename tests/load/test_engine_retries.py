@@ -6,7 +6,8 @@ from collections.abc import Callable
 
 import pytest
 
-from lbctl.balance.service_config import RetryPolicy, Throttling
+from lbctl.balance.service_config import Throttling
+from lbctl.balance.service_methods import RetryPolicy
 from lbctl.load.accounts import CANCELLED
 from lbctl.load.plan import Plan, Repeating
 from lbctl.load.throttle import Allowance

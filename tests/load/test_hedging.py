@@ -6,7 +6,8 @@ from collections.abc import Callable
 
 import pytest
 
-from lbctl.balance.service_config import HedgingPolicy, Throttling
+from lbctl.balance.service_config import Throttling
+from lbctl.balance.service_methods import HedgingPolicy
 from lbctl.load.plan import Repeating
 from lbctl.load.throttle import Allowance
 from lbctl.model import Code, Origin

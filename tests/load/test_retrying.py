@@ -13,7 +13,7 @@ from lbctl.balance.balancer import Balancer
 from lbctl.balance.peer import Peer
 from lbctl.balance.policies import POLICIES
 from lbctl.balance.policies.base import Call, Law, Policy, Setup, Why
-from lbctl.balance.service_config import RetryPolicy
+from lbctl.balance.service_methods import RetryPolicy
 from lbctl.load.attempt import NO_MORE, pushback_ns
 from lbctl.load.repicking import pick_again
 from lbctl.load.retrying import backoff_ns
