@@ -197,6 +197,13 @@ def test_two_levels_of_which_each_may_panic(row: int) -> None:
     assert [int(part.panics) for part in found] == expected["panic_p0_p1"][row]
 
 
+@pytest.mark.parametrize("row", [2, 3])
+def test_no_level_panics_where_all_together_are_enough(row: int) -> None:
+    vector = VECTORS["panic_envoy_both"]
+    found = parts([Level(100, part) for part in vector["given"]["rows_p0_p1"][row]], 50)
+    assert [int(part.panics) for part in found] == vector["expect"]["panic_p0_p1"][row]
+
+
 def test_parts_are_always_a_hundred_percent_or_nothing() -> None:
     rng = Random(3)
     for _ in range(3000):

@@ -2,17 +2,25 @@
 
 from __future__ import annotations
 
+from collections import deque
+from collections.abc import Sequence
 from dataclasses import replace
+from random import Random
 
 import pytest
 
+from lbctl.balance.balancer import Balancer
 from lbctl.balance.guards.breakers import KratosOptions, MaxRequestsOptions
 from lbctl.balance.guards.circuit import CircuitOptions
 from lbctl.balance.guards.plan import GuardPlan
+from lbctl.balance.policies import POLICIES
 from lbctl.balance.selection import Mode, Selection
+from lbctl.load.admission import Gate, trial
+from lbctl.load.batch import Batch
 from lbctl.load.plan import Plan, Task
-from lbctl.model import Code
+from lbctl.model import Code, Reply
 from lbctl.stats.report import Report
+from tests.balance.fleet import fleet
 from tests.fakes import turns
 from tests.load.rig import paced, plan
 from tests.load.stage import Stage, staged, task
@@ -201,3 +209,59 @@ async def test_what_happens_to_calls_is_told(what: Mode) -> None:
         await stage.until(lambda: stage.end(1).waiting)
         await stage.do(lambda: stage.end(1).answer(1))
         await stage.until(lambda: "enough backends are back in the rotation" in stage.texts())
+
+
+# ---- by themselves ---------------------------------------------------------------------------------------------------
+
+
+class Counting:
+    """Admits nobody and counts how calls ended."""
+
+    name = "none"
+
+    def __init__(self) -> None:
+        self.ends: list[Code] = []
+
+    def admit(self, count: int, in_flight: int, now_ns: int) -> int:
+        return 0
+
+    def ended(self, code: Code, count: int, now_ns: int) -> None:
+        self.ends += [code] * count
+
+
+async def test_a_breaker_is_not_told_of_the_calls_that_a_gate_turned_away() -> None:
+    breaker, ends = Counting(), list[Reply]()
+    gate = Gate(Balancer(POLICIES["random"], Random(1)), [breaker])
+
+    def fail(calls: Sequence[tuple[Batch, Reply]]) -> None:
+        for _, reply in calls:
+            ends.append(reply)
+            gate.ended(reply, 1, 0)
+
+    gate.bind(fail)
+    assert gate.turn_away(Batch(0, 0, 0), 3, 0) == 3
+    assert ends == []
+    await turns(1)
+    assert [reply.reason for reply in ends] == ["dropped by breaker none"] * 3
+    assert breaker.ends == []
+    gate.ended(Reply(Code.INTERNAL), 2, 0)
+    assert breaker.ends == [Code.INTERNAL] * 2
+
+
+def test_who_cannot_be_reached_is_tried_later() -> None:
+    away, here = fleet([1, 1])
+    away.ready = False
+    trials = deque([away, here])
+    assert trial(trials) is here
+    assert trial(trials) is None
+    away.ready = True
+    assert trial(trials) is away
+    assert (away.picks, away.judged, away.expected) == (1, 0, 1.0)
+    assert not trials
+
+
+def test_an_attempt_after_a_probe_is_none() -> None:
+    probe = Batch(0, 0, 5)
+    probe.trial_ns = 5
+    assert probe.alone().trial_ns == 5  # it only waits
+    assert probe.again(7).trial_ns == 0
