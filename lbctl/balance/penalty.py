@@ -17,10 +17,9 @@ from __future__ import annotations
 
 from collections import deque
 from collections.abc import Sequence
-from typing import Any, Final, TypeVar
+from typing import Final, TypeVar
 
 from lbctl.balance.peer import Peer
-from lbctl.balance.policies.options import option
 from lbctl.model import Code, Origin, Reply
 
 Memory = TypeVar("Memory")
@@ -40,16 +39,6 @@ _ASKED: Final = frozenset(
 )
 # We decided these, and because of what the backend did: its reply failed a check, or did not come in time.
 _OURS: Final = frozenset({Code.OK, Code.DEADLINE_EXCEEDED})
-
-
-def failure_penalty() -> Any:  # noqa: ANN401  # like option
-    """The option of every policy that goes by what clients measure."""
-    return option(
-        1.0,
-        "a failed attempt counts as if it had kept its slot that long; 0s is the original",
-        least=0,
-        unit="duration",
-    )
 
 
 def is_fault(reply: Reply) -> bool:

@@ -9,7 +9,6 @@ from heapq import heappop, heappush
 from itertools import count
 from random import Random
 
-from lbctl.balance.peer import Peer
 from lbctl.balance.policies import POLICIES
 from lbctl.balance.policies.base import Call, Learning, Setup
 from lbctl.model import Code, Reply
@@ -27,6 +26,7 @@ class Backend:
     service_s: Callable[[Random], float]
     reply: Reply = OK
     queues: bool = False
+    part: float = 1.0  # of the calls that end with this reply, the others with OK
     free_ns: int = 0
 
     def done_ns(self, now_ns: int, rng: Random) -> int:
@@ -36,6 +36,10 @@ class Backend:
             return now_ns + took_ns
         self.free_ns = max(self.free_ns, now_ns) + took_ns
         return self.free_ns
+
+    def answer(self, rng: Random) -> Reply:
+        """How a call ends."""
+        return self.reply if self.part == 1.0 or rng.random() < self.part else OK
 
 
 def takes(seconds: float) -> Backend:
@@ -79,7 +83,7 @@ class Simulation:
 
     def open_loop(self, rate: float, calls: int) -> list[float]:
         """Let calls arrive by chance at a rate; returns the shares."""
-        arrival_s = START_NS / SECOND
+        arrival_s = self.now_ns / SECOND
         for _ in range(calls):
             arrival_s += self._rng.expovariate(rate)
             arrival_ns = round(arrival_s * SECOND)
@@ -126,4 +130,4 @@ class Simulation:
         peer = self.peers[index]
         peer.finished += 1
         if isinstance(self._picker, Learning):
-            self._picker.ended(peer, begun_ns, self.now_ns, self.backends[index].reply)
+            self._picker.ended(peer, begun_ns, self.now_ns, self.backends[index].answer(self._rng))

@@ -2,45 +2,44 @@
 
 from __future__ import annotations
 
+from collections import Counter
+from itertools import pairwise
 from random import Random
 
 import pytest
 
 from lbctl.balance.peer import Peer
-from lbctl.balance.policies.base import Call, Learning, Picker
-from lbctl.model import Code, Reply
-from tests.balance.fleet import OK, built, fleet
+from lbctl.balance.policies import POLICIES
+from lbctl.balance.policies.base import Call, Learning, Setup
+from lbctl.balance.policies.least_active import go_draw
+from lbctl.balance.policies.least_conn import fwlc_key
+from lbctl.balance.two_choices import replaced_shares
+from lbctl.errors import UsageError
+from lbctl.stats.chi_square import p_value
+from tests.balance.fleet import OK, VECTORS, Service, built, drawn, fleet, letters
+from tests.balance.traffic import Chosen, Traffic, busy
 
-LOST = Reply(Code.UNAVAILABLE)
-
-
-class Traffic:
-    """Calls that begin, end and are given back at random, counted as an engine counts them."""
-
-    def __init__(self, picker: Picker, peers: list[Peer], rng: Random) -> None:
-        self.picker, self.peers, self.rng = picker, peers, rng
-        self.now_ns = 0
-        self.flying: list[tuple[int, Peer]] = []
-
-    def pick(self) -> Peer:
-        self.now_ns += self.rng.choice([0, 1000, 1_000_000])
-        peer = self.picker.pick(Call(self.now_ns))
-        peer.picks += 1
-        self.flying.append((self.now_ns, peer))
-        return peer
-
-    def end(self, reply: Reply = OK) -> Peer | None:
-        """End any call; returns whose it was."""
-        if not self.flying:
-            return None
-        begun_ns, peer = self.flying.pop(self.rng.randrange(len(self.flying)))
-        peer.finished += 1
-        if isinstance(self.picker, Learning):
-            self.picker.ended(peer, begun_ns, self.now_ns, reply)
-        return peer
+EVERYBODY = [
+    ("least_conn", {}),
+    ("least_conn", {"ties": "rotate"}),
+    ("least_conn", {"ties": "random"}),
+    ("least_conn", {"ties": "first"}),
+    ("least_conn", {"key": "fwlc", "ties": "rotate"}),
+    ("least_active", {}),
+    ("least_active", {"dialect": "go"}),
+    ("least_request", {"full_scan": "true"}),
+]
+SCANS = pytest.mark.parametrize(("policy", "options"), EVERYBODY, ids=str)
 
 
-class NginxModel:
+def load_of(policy: str, options: dict[str, str], peer: Peer) -> float:
+    """The load that the policy compares."""
+    if options.get("key") == "fwlc":
+        return 0 if not peer.in_flight else (peer.in_flight + 1) * 4096 // (16 * peer.weight)
+    return peer.in_flight / (peer.weight if policy == "least_conn" else 1)
+
+
+class Nginx:
     """Least connections with smooth WRR among the tied, one peer at a time."""
 
     def __init__(self, weights: list[int]) -> None:
@@ -72,11 +71,186 @@ class NginxModel:
 def test_least_conn_agrees_with_nginx_rule_over_10_000_picks_with_any_weights_and_traffic(case: int) -> None:
     rng = Random(case)
     peers = fleet(rng.choices([1, 1, 2, 3, 4, 7], k=rng.choice([1, 2, 3, 5, 9])))
-    model = NginxModel([peer.weight for peer in peers])
+    model = Nginx([peer.weight for peer in peers])
     traffic = Traffic(built("least_conn", peers, failure_penalty="0s"), peers, rng)
     crowd = rng.choice([1, 3, 8, 30])
     for _ in range(400):
         expected = model.pick([peer.in_flight for peer in peers])
         assert traffic.pick() is peers[expected]
-        while traffic.flying and (len(traffic.flying) > crowd or rng.random() < 0.3):
-            traffic.end()
+        traffic.thin_out(crowd)
+
+
+def test_nothing_in_flight_leaves_least_conn_to_smooth_wrr() -> None:
+    vector = VECTORS["nginx_least_conn_sequential"]
+    picks = drawn(built("least_conn", fleet(vector["given"]["weights"])), vector["given"]["requests"])
+    assert letters(picks) == vector["expect"]["sequence"]
+
+
+def test_turns_among_equals_go_on_where_they_were_when_the_picker_is_built_anew() -> None:
+    vector = VECTORS["nginx_least_conn_sequential"]
+    peers, picked = fleet(vector["given"]["weights"]), ""
+    for _ in vector["expect"]["sequence"]:
+        picker = built("least_conn", peers)
+        picked += letters(drawn(picker, 1))
+        picker.retire()
+    assert picked == vector["expect"]["sequence"]
+
+
+def test_haproxy_keys_are_as_computed_from_its_rule() -> None:
+    for case in VECTORS["haproxy_fwlc_key"]["expect"]["cases"]:
+        assert fwlc_key(case["eweight"] // 16, case["inflight"]) == case["key"]
+
+
+def test_haproxy_takes_the_idle_first_and_then_counts_the_call_that_is_to_come() -> None:
+    peers = busy(fleet([2, 1]), [1, 0])
+    fwlc, ratio = (built("least_conn", peers, key=key, ties="rotate") for key in ("fwlc", "ratio"))
+    assert (fwlc.pick(Call(1)), ratio.pick(Call(1))) == (peers[1], peers[1])
+    busy(peers, [2, 1])  # 3 x 4096 / 32 and 2 x 4096 / 16; 2 / 2 and 1 / 1
+    assert fwlc.pick(Call(2)) is peers[0]
+
+
+def test_rotating_among_equals_is_round_robin_while_nothing_is_in_flight() -> None:
+    assert letters(drawn(built("least_conn", fleet([3, 1, 1]), ties="rotate"), 7)) == "ABCABCA"
+
+
+def test_first_among_equals_gets_everything_while_nothing_is_in_flight() -> None:
+    assert letters(drawn(built("least_conn", fleet([1, 1, 9]), ties="first"), 5)) == "AAAAA"
+
+
+@SCANS
+def test_the_chosen_load_is_the_least_of_all_at_every_pick(policy: str, options: dict[str, str]) -> None:
+    for case in range(5):
+        rng = Random(case)
+        peers = fleet(rng.choices([1, 2, 3, 5], k=rng.choice([2, 5, 12])))
+        traffic = Traffic(built(policy, peers, case, failure_penalty="0s", **options), peers, rng)
+        for _ in range(300):
+            loads = [load_of(policy, options, peer) for peer in peers]
+            assert loads[peers.index(traffic.pick())] == min(loads)
+            traffic.thin_out(20)
+
+
+@SCANS
+def test_calls_that_are_given_back_unheard_are_noticed_within_a_few_rounds(
+    policy: str, options: dict[str, str]
+) -> None:
+    peers = fleet([1] * 5)
+    picker = built(policy, peers, 1, **options)
+    for _ in range(100):
+        picker.pick(Call(1)).picks += 1
+    busy(peers, [20, 20, 20, 3, 20])  # of one, 17 are taken back
+    found = {picker.pick(Call(2)) for _ in range(4 * len(peers) + 1)}
+    assert peers[3] in found
+
+
+@SCANS
+def test_calls_that_the_policy_did_not_pick_count_at_once(policy: str, options: dict[str, str]) -> None:
+    peers = fleet([1, 1])
+    picker = built(policy, peers, 1, **options)
+    drawn(picker, 3)
+    busy(peers, [5, 0])
+    assert picker.pick(Call(1)) is peers[1]
+    busy(peers, [5, 9])
+    assert {picker.pick(Call(2)) for _ in range(3)} == {peers[0]}
+
+
+def test_ties_of_least_active_are_drawn_by_weight_and_independently() -> None:
+    peers = fleet([5, 1, 1, 3])
+    order = drawn(built("least_active", peers, seed=3), 7000)
+    counts = Counter(order)
+    expected = [7000 * peer.weight / 10 for peer in peers]
+    assert p_value(sum((counts[p] - e) ** 2 / e for p, e in zip(peers, expected, strict=True)), 3) > 1e-6
+    repeats = sum(one is other for one, other in pairwise(order)) / len(order)
+    assert abs(repeats - (0.25 + 0.01 + 0.01 + 0.09)) < 0.035  # six standard deviations
+
+
+def test_ties_of_some_are_drawn_by_weight_while_others_come_and_go() -> None:
+    peers = fleet([4, 2, 1, 1])
+    picker, counts, rng = built("least_active", peers, seed=5), Counter[Peer](), Random(1)
+    for number in range(12_000):
+        peers[3].picks = peers[3].finished + rng.choice([0, 1])  # in the tie now and then
+        assert isinstance(picker, Learning)
+        picker.ended(peers[3], 0, number, OK)
+        is_tied = not peers[3].in_flight
+        chosen = picker.pick(Call(number))
+        if not is_tied:
+            counts[chosen] += 1
+    total = counts.total()
+    expected = {peers[0]: total * 4 / 7, peers[1]: total * 2 / 7, peers[2]: total / 7}
+    assert set(counts) == set(expected)
+    assert p_value(sum((counts[peer] - e) ** 2 / e for peer, e in expected.items()), 2) > 1e-6
+
+
+def test_dubbo_go_loses_a_chance_of_the_first_among_unequal_weights() -> None:
+    """The bias #dubbogo_leastactive_bias: every offset that can be drawn, worked out by hand for weights 5 1 1."""
+    found = [go_draw([5, 1, 1], Chosen((offset - 1, 7), (2, 3))) for offset in range(1, 8)]
+    assert found == [0, 0, 0, 0, 1, 2, 2]  # of offset 7 nobody is found, and one is drawn evenly: the third here
+    counts = Counter(letters(drawn(built("least_active", fleet([5, 1, 1]), dialect="go"), 10_500)))
+    expected = {"A": 6500, "B": 2000, "C": 2000}  # (5 - 1) / 7 + 1 / 21, and 1 / 7 + 1 / 21
+    assert p_value(sum((counts[name] - e) ** 2 / e for name, e in expected.items()), 2) > 1e-6
+
+
+def test_dubbo_go_draws_equal_weights_evenly() -> None:
+    assert {go_draw([3, 3], Chosen((index, 2))) for index in (0, 1)} == {0, 1}
+
+
+def test_least_request_takes_the_first_of_equal_samples_and_may_draw_one_twice() -> None:
+    vector = VECTORS["least_request_ties"]
+    for samples, picked in zip(vector["given"]["samples"], vector["expect"]["picked"], strict=True):
+        peers = busy(fleet([1, 1, 1]), vector["given"]["active"])
+        policy = POLICIES["least_request"]
+        picker = policy.build(peers, Setup(Chosen(*((index, 3) for index in samples)), policy.options))
+        assert picker.pick(Call(1)) is peers[picked]
+
+
+@pytest.mark.parametrize("draws", [2, 3])
+def test_frozen_loads_share_as_ranks_with_replacement_do(draws: int) -> None:
+    vector = VECTORS["pod_static_rank_with_replacement"]
+    shares = vector["expect"][f"d{draws}"]
+    assert replaced_shares(vector["given"]["n"], draws) == pytest.approx(shares)
+    peers = busy(fleet([1] * 5), range(5))
+    picker = built("least_request", peers, choice_count=str(draws))
+    counts = Counter(picker.pick(Call(1)) for _ in range(20_000))
+    chi2 = sum((counts[peer] - 20_000 * e) ** 2 / (20_000 * e) for peer, e in zip(peers, shares, strict=True))
+    assert p_value(chi2, 4) > 1e-6
+
+
+def test_more_than_ten_choices_are_ten_and_fewer_than_two_are_a_mistake() -> None:
+    peers = busy(fleet([1] * 3), [5, 5, 0])
+    many = POLICIES["least_request"].with_options({"choice-count": "99"})
+    misses = Chosen(*[(0, 3)] * 10, (2, 3))
+    assert many.build(peers, Setup(misses, many.options)).pick(Call(1)) is peers[0]  # the eleventh is not drawn
+    with pytest.raises(UsageError, match="at least 2"):
+        POLICIES["least_request"].with_options({"choice-count": "1"})
+
+
+def test_envoy_draws_like_grpc_while_all_weights_are_equal() -> None:
+    peers = busy(fleet([4, 4, 4]), [0, 3, 1])
+    grpc, envoy = (built("least_request", peers, seed=9, mode=mode) for mode in ("grpc", "envoy"))
+    assert [grpc.pick(Call(1)) for _ in range(100)] == [envoy.pick(Call(1)) for _ in range(100)]
+
+
+@pytest.mark.parametrize(("bias", "loads", "expected"), [(0, [9, 0, 0], [5, 3, 2]), (1, [4, 0, 0], [1, 3, 2])])
+def test_envoy_lowers_unequal_weights_by_what_is_in_flight(bias: int, loads: list[int], expected: list[int]) -> None:
+    """#envoy_weighted_least_request: weight / (active + 1) ^ bias, earliest deadline first."""
+    peers = busy(fleet([5, 3, 2]), loads)
+    picker = built("least_request", peers, mode="envoy", active_request_bias=str(bias))
+    counts = Counter(picker.pick(Call(1)) for _ in range(6000))
+    for peer, part in zip(peers, expected, strict=True):
+        assert abs(counts[peer] - 6000 * part / sum(expected)) <= 6
+
+
+def test_envoy_scan_is_fair_among_equals() -> None:
+    counts = Counter(letters(drawn(built("least_request", fleet([9, 1, 1]), full_scan="true"), 9000)))
+    assert p_value(sum((counts[name] - 3000) ** 2 / 3000 for name in "ABC"), 2) > 1e-6
+
+
+@pytest.mark.parametrize("policy", ["least_conn", "least_active", "least_request"])
+def test_one_that_joins_is_idle_and_gets_calls_until_it_is_as_loaded_as_the_rest(policy: str) -> None:
+    service = Service(policy, A=1, B=1)
+    service.run(20)
+    service.set(A=1, B=1, C=1)
+    joined = service.run(8)
+    if policy == "least_request":
+        assert joined.count("C") >= 2
+    else:
+        assert joined == "C" * 8

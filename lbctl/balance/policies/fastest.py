@@ -41,12 +41,13 @@ from heapq import heapify, heapreplace
 from typing import Final
 
 from lbctl.balance.estimates import Estimate, estimate
-from lbctl.balance.least_time import LeastTime
 from lbctl.balance.levels import Ladder, Level
 from lbctl.balance.peer import Peer
-from lbctl.balance.penalty import Kept, KeptSlots, failure_penalty, is_fault
+from lbctl.balance.penalty import Kept, KeptSlots, is_fault
 from lbctl.balance.policies.base import Call, Expectation, Law, Picker, Policy, Setup, Why, equal, weights_of
+from lbctl.balance.policies.least_time import LeastTime
 from lbctl.balance.policies.options import option
+from lbctl.balance.policies.penalised import failure_penalty
 from lbctl.balance.ties import Drawn
 from lbctl.balance.two_choices import NEVER_NS
 from lbctl.model import Origin, Reply

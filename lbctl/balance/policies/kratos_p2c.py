@@ -39,9 +39,10 @@ from typing import Final
 
 from lbctl.balance.ewma import moved
 from lbctl.balance.peer import Peer
-from lbctl.balance.penalty import Kept, failure_penalty, is_fault, remembered
+from lbctl.balance.penalty import Kept, is_fault, remembered
 from lbctl.balance.policies.base import Call, Expectation, Law, Policy, Setup, Why, equal
 from lbctl.balance.policies.options import option
+from lbctl.balance.policies.penalised import failure_penalty
 from lbctl.balance.two_choices import NEVER_NS, Pairs
 from lbctl.model import Code, Origin, Reply
 

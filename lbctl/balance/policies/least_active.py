@@ -33,10 +33,11 @@ from random import Random
 
 from lbctl.balance.levels import Ladder, Levels, ladders
 from lbctl.balance.peer import Peer
-from lbctl.balance.penalty import Kept, failure_penalty, kept_slots
+from lbctl.balance.penalty import Kept, kept_slots
 from lbctl.balance.policies.base import Expectation, Policy, Setup, by_weight, weights_of
 from lbctl.balance.policies.least_conn import LeastLoaded
 from lbctl.balance.policies.options import option
+from lbctl.balance.policies.penalised import failure_penalty
 from lbctl.balance.ties import Drawn
 
 

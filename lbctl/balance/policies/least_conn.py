@@ -43,9 +43,10 @@ from typing import Final
 
 from lbctl.balance.levels import Levels, ladders
 from lbctl.balance.peer import Peer
-from lbctl.balance.penalty import Kept, KeptSlots, failure_penalty, is_fault, kept_slots
+from lbctl.balance.penalty import Kept, KeptSlots, is_fault, kept_slots
 from lbctl.balance.policies.base import Call, Expectation, Law, Policy, Setup, Why, by_weight, weights_of
 from lbctl.balance.policies.options import option
+from lbctl.balance.policies.penalised import failure_penalty
 from lbctl.balance.ties import Drawn, Rotating, Smooth
 from lbctl.model import Origin, Reply
 

@@ -38,10 +38,11 @@ from typing import Final
 
 from lbctl.balance.levels import ladders
 from lbctl.balance.peer import Peer
-from lbctl.balance.penalty import Kept, failure_penalty, is_fault, kept_slots, remembered
+from lbctl.balance.penalty import Kept, is_fault, kept_slots, remembered
 from lbctl.balance.policies.base import Call, Expectation, Law, Picker, Policy, Setup, Why, by_weight, equal, weights_of
 from lbctl.balance.policies.least_conn import LeastLoaded
 from lbctl.balance.policies.options import option
+from lbctl.balance.policies.penalised import failure_penalty
 from lbctl.balance.ties import Drawn
 from lbctl.model import Origin, Reply
 

@@ -35,8 +35,9 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from lbctl.balance.peer import Peer
-from lbctl.balance.penalty import Kept, failure_penalty, is_fault, remembered
+from lbctl.balance.penalty import Kept, is_fault, remembered
 from lbctl.balance.policies.base import Call, Expectation, Law, Policy, Setup, Why, equal
+from lbctl.balance.policies.penalised import failure_penalty
 from lbctl.balance.two_choices import Pairs
 from lbctl.model import Origin, Reply
 

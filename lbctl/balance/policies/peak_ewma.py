@@ -37,9 +37,10 @@ from typing import Final
 
 from lbctl.balance.peak_costs import Envoy, Finagle, Node, Tower
 from lbctl.balance.peer import Peer
-from lbctl.balance.penalty import failure_penalty, is_fault, remembered
+from lbctl.balance.penalty import is_fault, remembered
 from lbctl.balance.policies.base import Call, Expectation, Law, Policy, Setup, Why, equal
 from lbctl.balance.policies.options import option
+from lbctl.balance.policies.penalised import failure_penalty
 from lbctl.model import Origin, Reply
 
 _DIALECTS: Final[dict[str, type[Finagle | Envoy]]] = {"finagle": Finagle, "tower": Tower, "envoy": Envoy}

@@ -39,9 +39,10 @@ from random import Random
 from typing import Any, Final
 
 from lbctl.balance.peer import Peer
-from lbctl.balance.penalty import Kept, failure_penalty, is_fault, remembered
+from lbctl.balance.penalty import Kept, is_fault, remembered
 from lbctl.balance.policies.base import Call, Expectation, Law, Policy, Setup, Why, equal
 from lbctl.balance.policies.options import option
+from lbctl.balance.policies.penalised import failure_penalty
 from lbctl.balance.probes import Answer, Distribution, Pool, ProbeReply, best_of, reuse
 from lbctl.balance.two_choices import NEVER_NS
 from lbctl.model import Origin, Reply

@@ -1,0 +1,193 @@
+"""Prequal: the pool of answers, hot and cold, and who answers probes."""
+
+from __future__ import annotations
+
+import math
+from collections import Counter
+from random import Random
+
+import pytest
+
+from lbctl.balance.peer import Peer
+from lbctl.balance.policies import POLICIES
+from lbctl.balance.policies.base import Call, Learning, Reported, Setup
+from lbctl.balance.probes import Answer, Distribution, Pool, ProbeReply, best_of, reuse, worst_of
+from tests.balance.fleet import OK, built, fleet
+from tests.balance.traffic import LOST, MS, REPLIES, Traffic
+
+SECOND = 1000 * MS
+
+
+def answers(*figures: tuple[int, int]) -> list[Answer]:
+    """Answers of A, B, C ... with these requests in flight and latencies in ms."""
+    peers = fleet([1] * len(figures))
+    return [Answer(peer, rif, ms * MS, SECOND, 9) for peer, (rif, ms) in zip(peers, figures, strict=True)]
+
+
+@pytest.mark.parametrize(
+    ("figures", "threshold", "best", "worst"),
+    [
+        ([(9, 8), (4, 30), (6, 12)], 6, "C", "A"),  # a hot one is not taken, however fast
+        ([(9, 8), (8, 30), (7, 12)], 6, "C", "A"),  # all are hot: the fewest in flight
+        ([(3, 8), (4, 30), (6, 12)], 6, "A", "B"),  # all are cold: the fastest, and the slowest is the worst
+        ([(3, 8), (2, 8)], 6, "A", "A"),  # of equals the oldest
+        ([(0, 5), (0, 1)], -1, "A", "A"),  # q-rif 0: requests in flight alone
+        ([(99, 1), (0, 5)], math.inf, "A", "B"),  # q-rif 1: latency alone
+    ],
+)
+def test_hot_and_cold_come_before_latency(
+    figures: list[tuple[int, int]], threshold: float, best: str, worst: str
+) -> None:
+    """#prequal_hcl, by hand."""
+    found = answers(*figures)
+    assert best_of(found, threshold).peer.instance.key == best
+    assert worst_of(found, threshold).peer.instance.key == worst
+
+
+def test_parameters_are_as_in_the_paper() -> None:
+    """#prequal_parameters: pool 16, 1 s, 3 probes, 1 removal, delta 1; n = 100 uses an answer 1.316 times."""
+    options = POLICIES["prequal"].options
+    assert (options.pool, options.age, options.probes, options.removals, options.delta) == (16, 1.0, 3.0, 1.0, 1.0)
+    assert options.q_rif == round(2**-0.25, 2)
+    assert reuse(16, 100, 3, 1, 1) == pytest.approx(1.3158, abs=1e-4)
+    assert reuse(16, 1_000_000, 3, 1, 1) == pytest.approx(1.0, abs=1e-4)
+    assert reuse(16, 10, 3, 1, 1) == math.inf
+
+
+def test_quantiles_of_requests_in_flight_are_by_nearest_rank_over_the_latest_answers() -> None:
+    seen = Distribution()
+    assert seen.quantile(0.84) == math.inf
+    for rif in range(1, 101):
+        seen.add(rif)
+    assert [seen.quantile(q) for q in (0.0, 0.01, 0.84, 0.845, 1.0)] == [-1.0, 1, 84, 85, math.inf]
+    for _ in range(128):
+        seen.add(7)
+    assert seen.quantile(0.01) == 7
+
+
+def test_the_pool_keeps_one_answer_of_a_backend_and_so_many_in_all() -> None:
+    peers = fleet([1] * 4)
+    pool = Pool(3, SECOND, math.inf, Random(1))
+    for number, peer in enumerate([*peers[:3], peers[1], peers[3]]):
+        pool.add(peer, number, MS, number)
+    assert [(answer.peer.instance.key, answer.rif) for answer in pool.fresh(5)] == [("C", 2), ("B", 3), ("D", 4)]
+    assert [answer.peer.instance.key for answer in pool.fresh(SECOND + 3)] == ["B", "D"]
+
+
+def test_an_answer_is_used_as_often_as_it_may_and_counts_one_more_request_each_time() -> None:
+    (peer,) = fleet([1])
+    uses = Counter[int]()
+    pool = Pool(4, SECOND, 1.25, Random(6))
+    for _ in range(4000):
+        pool.add(peer, 5, MS, 1)
+        times = 0
+        while pool.answers:
+            answer = pool.answers[peer]
+            assert answer.rif == 5 + times
+            pool.use(answer)
+            times += 1
+        uses[times] += 1
+    assert set(uses) == {1, 2}
+    assert abs(uses[2] / 4000 - 0.25) < 0.04  # six standard deviations
+
+
+def test_answers_are_thrown_away_in_turn_the_oldest_and_the_worst() -> None:
+    peers = fleet([1] * 4)
+    picker = built("prequal", peers, probes="0", removals="1")
+    assert isinstance(picker, Reported)
+    for peer, ms in zip(peers, [3, 1, 9, 2], strict=True):
+        picker.reported(peer, ProbeReply(1, ms * MS), SECOND)
+    picker.pick(Call(SECOND))
+    _, why = picker.why(Call(SECOND))
+    assert [peer.instance.key for peer, _ in why.rows] == ["B", "C", "D"]  # A was the oldest
+    _, why = picker.why(Call(SECOND))
+    assert [peer.instance.key for peer, _ in why.rows] == ["C", "D"]  # B was used, so it was hot: the worst
+
+
+def test_backends_that_answer_are_believed_and_others_are_answered_for() -> None:
+    peers = fleet([1, 1, 1])
+    asked: list[Peer] = []
+    policy = POLICIES["prequal"]
+    picker = policy.build(peers, Setup(Random(1), policy.options, probe=asked.append))
+    assert isinstance(picker, Reported)
+    picker.pick(Call(10 * SECOND))
+    assert set(asked) == set(peers)
+    _, why = picker.why(Call(10 * SECOND))
+    assert {figures[0] for _, figures in why.rows} <= {"0", "1"}  # this client's own calls
+    for peer, rif in zip(peers, [50, 60, 70], strict=True):
+        picker.reported(peer, ProbeReply(rif, 10 * MS), 11 * SECOND)
+    _, why = picker.why(Call(11 * SECOND))
+    assert {int(figures[0]) for _, figures in why.rows} == {50, 60, 70}
+    _, why = picker.why(Call(15 * SECOND))  # they fell silent
+    assert all(int(figures[0]) < 10 for _, figures in why.rows)
+
+
+def test_reports_that_are_no_answers_to_probes_are_left_alone() -> None:
+    peers = fleet([1, 1])
+    picker = built("prequal", peers, probes="0")
+    assert isinstance(picker, Reported)
+    picker.reported(peers[0], {"rif": 1}, SECOND)
+    picker.reported(fleet([1])[0], ProbeReply(1, 1), SECOND)
+    _, why = picker.why(Call(SECOND))
+    assert not why.rows
+
+
+def test_probes_go_to_different_backends_as_many_as_asked_for_on_average() -> None:
+    peers = fleet([1] * 10)
+    asked: list[Peer] = []
+    policy = POLICIES["prequal"].with_options({"probes": "2.5"})
+    picker = policy.build(peers, Setup(Random(3), policy.options, probe=asked.append))
+    numbers = []
+    for number in range(100):
+        before = len(asked)
+        picker.pick(Call(SECOND + number))
+        fresh = asked[before:]
+        if number > 1:
+            assert len(set(fresh)) == len(fresh)
+            numbers.append(len(fresh))
+    assert Counter(numbers) == {2: 49, 3: 49}
+    assert set(asked) == set(peers)
+
+
+def test_a_failure_makes_the_answer_of_its_backend_worse_at_once() -> None:
+    peers = fleet([1, 1])
+    picker = built("prequal", peers, probes="0", removals="0")
+    assert isinstance(picker, Reported)
+    assert isinstance(picker, Learning)
+    for peer in peers:
+        picker.reported(peer, ProbeReply(2, 5 * MS), SECOND)
+    picker.ended(peers[0], SECOND, SECOND + MS, LOST)
+    _, why = picker.why(Call(SECOND))
+    assert dict(why.rows)[peers[0]][:2] == ("3", "1000.0ms")
+    assert dict(why.rows)[peers[1]][:2] == ("2", "5.0ms")
+
+
+def test_own_answers_are_the_calls_in_flight_and_the_median_of_the_last_nine_latencies() -> None:
+    peers = fleet([1, 1])
+    picker = built("prequal", peers)
+    assert isinstance(picker, Learning)
+    for ms in [900, 900, 900, 1, 2, 3, 4, 5, 6, 7, 8, 9]:
+        picker.ended(peers[0], SECOND - ms * MS, SECOND, OK)
+    peers[0].picks = 4
+    _, why = picker.why(Call(SECOND))
+    assert dict(why.rows)[peers[0]][:2] == ("4", "5.0ms")
+
+
+@pytest.mark.parametrize("case", range(10))
+def test_the_choice_is_the_rule_over_the_answers_at_every_pick(case: int) -> None:
+    rng = Random(case)
+    peers = fleet([1] * rng.choice([2, 3, 10, 40]))
+    traffic = Traffic(built("prequal", peers, seed=case), peers, rng)
+    for _ in range(200):
+        told, why = traffic.picker.why(Call(traffic.now_ns))
+        rows = [(int(rif), float(latency.removesuffix("ms")), heat) for _, (rif, latency, heat) in why.rows]
+        if rows:
+            cold = [row for row in rows if row[2] == "cold"]
+            expected = min(row[1] for row in cold) if cold else min(row[0] for row in rows)
+            chosen = next(row for (peer, _), row in zip(why.rows, rows, strict=True) if peer is told)
+            assert chosen[1 if cold else 0] == expected
+            assert not cold or chosen[2] == "cold"
+        told.picks += 1
+        traffic.flying.append((traffic.now_ns, told))
+        traffic.wait()
+        traffic.thin_out(20, REPLIES)
