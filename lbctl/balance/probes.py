@@ -10,7 +10,9 @@ from random import Random
 from typing import Final, NamedTuple
 
 from lbctl.balance.peer import Peer
+from lbctl.balance.penalty import Kept
 
+_LATEST: Final = 9  # latencies whose median answers for a backend that does not
 _SEEN: Final = 128  # answers whose requests in flight make the distribution
 
 
@@ -137,3 +139,24 @@ def reuse(size: int, backends: int, probes: float, removals: float, delta: float
     """Return how often an answer may be used, so that the pool neither runs dry nor grows old; inf is as often."""
     left = (1.0 - min(size, backends) / backends) * probes - removals
     return max(1.0, (1.0 + delta) / left) if left > 0 else math.inf
+
+
+class Node(Kept):
+    """What this client knows of one peer."""
+
+    __slots__ = ("_median_ns", "latencies")
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.latencies: deque[int] = deque(maxlen=_LATEST)
+        self._median_ns = -1
+
+    def learn(self, took_ns: int) -> None:
+        self.latencies.append(took_ns)
+        self._median_ns = -1
+
+    def median_ns(self) -> int:
+        """Return the median of the latest latencies, 0 when there are none."""
+        if self._median_ns < 0:
+            self._median_ns = sorted(self.latencies)[len(self.latencies) // 2] if self.latencies else 0
+        return self._median_ns

@@ -59,7 +59,10 @@ def serves(mean_s: float) -> Backend:
 
 @dataclass
 class Simulation:
-    """One run. Its picks by index, and the time that calls spent altogether, from ``skip`` calls on."""
+    """One run. Its picks by index, and the time that calls spent altogether, from ``skip`` calls on.
+
+    With ``board_s`` the picker sees what is in flight only as of the last time that a board was written, so often.
+    """
 
     policy: str
     backends: list[Backend]
@@ -67,9 +70,9 @@ class Simulation:
     weights: list[int] | None = None
     seed: int = 1
     skip: int = 0
+    board_s: float = 0.0
     picks: Counter[int] = field(default_factory=Counter)
     spent_ns: int = 0
-    most_in_flight: int = 0
 
     def __post_init__(self) -> None:
         policy = POLICIES[self.policy].with_options(self.options)
@@ -80,6 +83,8 @@ class Simulation:
         self._ends: list[tuple[int, int, int, int]] = []  # when, tie break, index, begun
         self._number = count()
         self.now_ns = START_NS
+        self._in_flight = Counter[int]()  # in truth
+        self._board_ns = START_NS
 
     def open_loop(self, rate: float, calls: int) -> list[float]:
         """Let calls arrive by chance at a rate; returns the shares."""
@@ -116,9 +121,13 @@ class Simulation:
 
     def _begin(self) -> None:
         now_ns, number = self.now_ns, next(self._number)
+        if self.board_s and now_ns >= self._board_ns:
+            self._write_board()
         peer = self._picker.pick(Call(now_ns))
-        peer.picks += 1
         index = self._index[peer]
+        self._in_flight[index] += 1
+        if not self.board_s:
+            peer.picks += 1
         done_ns = self.backends[index].done_ns(now_ns, self._rng)
         heappush(self._ends, (done_ns, number, index, now_ns))
         if number >= self.skip:
@@ -127,7 +136,17 @@ class Simulation:
 
     def _end(self) -> None:
         self.now_ns, _, index, begun_ns = heappop(self._ends)
+        self._in_flight[index] -= 1
+        if self.board_s:
+            return
         peer = self.peers[index]
         peer.finished += 1
         if isinstance(self._picker, Learning):
             self._picker.ended(peer, begun_ns, self.now_ns, self.backends[index].answer(self._rng))
+
+    def _write_board(self) -> None:
+        for index, peer in enumerate(self.peers):
+            peer.picks, peer.finished = self._in_flight[index], 0
+            if isinstance(self._picker, Learning):
+                self._picker.ended(peer, self.now_ns, self.now_ns, OK)
+        self._board_ns += round(self.board_s * SECOND)

@@ -20,9 +20,10 @@ With times-in-flight=false the lowest latency alone decides, and one backend
 takes everything until its latency rises. Who was slow once would never be
 heard of again, so a backend with no call for the probe interval is sent the
 next one, whatever its score. One that never answered comes first, for one
-call, and counts as 1 s until then; for dubbo it comes first till it answers. nginx has neither: it halves
-the time of a backend for each fail-timeout it was not looked at, and with
-inflight=true takes the mean age of unanswered calls where that is higher.
+call, and counts as 1 s until then; for dubbo it comes first till it answers.
+nginx has neither: it halves the time of a backend for each fail-timeout it
+was not looked at, and with inflight=true takes the mean age of unanswered
+calls where that is higher.
 
 Shares. Scores become equal, so shares are about as 1 / latency^2: 10, 20 and
 40 ms get 74, 21 and 5 %. Scores are computed when a call to the backend
@@ -38,21 +39,17 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from heapq import heapify, heapreplace
-from typing import Final
 
-from lbctl.balance.estimates import Estimate, estimate
-from lbctl.balance.levels import Ladder, Level
+from lbctl.balance.estimates import estimate
 from lbctl.balance.peer import Peer
-from lbctl.balance.penalty import Kept, KeptSlots, is_fault
+from lbctl.balance.penalty import KeptSlots, is_fault
 from lbctl.balance.policies.base import Call, Expectation, Law, Picker, Policy, Setup, Why, equal, weights_of
 from lbctl.balance.policies.least_time import LeastTime
 from lbctl.balance.policies.options import option
 from lbctl.balance.policies.penalised import failure_penalty
-from lbctl.balance.ties import Drawn
+from lbctl.balance.scores import Node, Scores
 from lbctl.balance.two_choices import NEVER_NS
 from lbctl.model import Origin, Reply
-
-_UNKNOWN_NS: Final = 1e9  # the latency of who never answered, and is busy
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,41 +68,6 @@ class Options:
     failure_penalty: float = failure_penalty()
 
 
-class Node(Kept):
-    """What is known of one peer."""
-
-    __slots__ = ("estimate", "picked_ns")
-
-    def __init__(self, estimate: Estimate) -> None:
-        super().__init__()
-        self.estimate = estimate
-        self.picked_ns = NEVER_NS
-
-
-class Scores(Drawn):
-    """Levels that are scores."""
-
-    def __init__(self, peers: Sequence[Peer], nodes: Sequence[Node], setup: Setup) -> None:
-        ladder = Ladder(float, {})  # scores depend on more than loads
-        super().__init__(peers, nodes, [ladder] * len(peers), weights_of(peers), setup.rng)
-        self.now_ns = 0
-        self._nodes = nodes
-        self._is_dubbo = setup.options.metric == "dubbo"
-        self._times_in_flight = self._is_dubbo or setup.options.times_in_flight
-
-    def _look(self, index: int) -> Level:
-        return Level(self.score(index))
-
-    def score(self, index: int) -> float:
-        """Note the load of this one, and return its score."""
-        peer, node = self._peers[index], self._nodes[index]
-        load = self._loads[index] = peer.picks - peer.finished + node.count
-        latency_ns = node.estimate.value_ns(self.now_ns)
-        if latency_ns:
-            return latency_ns * ((load if self._times_in_flight else node.count) + 1)
-        return 0.0 if self._is_dubbo or not load else _UNKNOWN_NS * (load + 1)
-
-
 class Fastest:
     """Keeps its peers in the order of their scores, and in that of their last calls."""
 
@@ -119,7 +81,14 @@ class Fastest:
                 peer.memory = Node(make())
         self._nodes: list[Node] = [peer.memory for peer in peers]
         self._kept = KeptSlots(self._nodes, options.failure_penalty)
-        self._scores = Scores(peers, self._nodes, setup)
+        self._scores = Scores(
+            peers,
+            self._nodes,
+            weights_of(peers),
+            setup.rng,
+            is_dubbo=options.metric == "dubbo",
+            times_in_flight=options.times_in_flight or options.metric == "dubbo",
+        )
         self._probe_ns = round(options.probe * 1e9)
         self._only_ok = options.metric == "dubbo"
         self._waiting = [(node.picked_ns, index) for index, node in enumerate(self._nodes)]  # a heap

@@ -34,22 +34,17 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from math import sqrt
 from typing import Final
 
-from lbctl.balance.ewma import moved
+from lbctl.balance.kratos import FULL, Node
 from lbctl.balance.peer import Peer
-from lbctl.balance.penalty import Kept, is_fault, remembered
+from lbctl.balance.penalty import is_fault, remembered
 from lbctl.balance.policies.base import Call, Expectation, Law, Policy, Setup, Why, equal
 from lbctl.balance.policies.options import option
 from lbctl.balance.policies.penalised import failure_penalty
-from lbctl.balance.two_choices import NEVER_NS, Pairs
+from lbctl.balance.two_choices import Pairs
 from lbctl.model import Code, Origin, Reply
 
-_FULL: Final = 1000  # success of a backend whose calls never fail
-_SLOTS: Final = 200
-_ZONE_NS: Final = 5_000_000  # latencies that differ by less hardly count
-_UNKNOWN_ROOT: Final = 100_000  # until the first reply
 _FAILURES: Final = frozenset({Code.DEADLINE_EXCEEDED, Code.CANCELLED, Code.UNAVAILABLE})
 
 
@@ -61,81 +56,6 @@ class Options:
     force_pick: float = option(3.0, "time without a pick after which a loser is picked", above=0, unit="duration")
     cache: float = option(0.005, "time for which a weight is not computed anew", least=0, unit="duration")
     failure_penalty: float = failure_penalty()
-
-
-class Node:
-    """What is known of one peer."""
-
-    __slots__ = (
-        "_begun",
-        "_slots",
-        "kept",
-        "lag_ns",
-        "last_ns",
-        "number",
-        "picked_ns",
-        "success",
-        "weighed_ns",
-        "weight",
-    )
-
-    def __init__(self) -> None:
-        self.lag_ns = 0
-        self.success = _FULL
-        self.last_ns = 0  # when a call last ended
-        self.picked_ns = NEVER_NS
-        self.weight = 0.0
-        self.weighed_ns = NEVER_NS
-        self.kept = Kept()
-        self.number = 0  # picks
-        self._slots: dict[int, int] = {}  # when the call in each slot began, in that order
-        self._begun: dict[int, list[int]] = {}  # the slots of calls that began at a time
-
-    def weight_at(self, peer: Peer, now_ns: int, cache_ns: int) -> float:
-        """Return the weight, which is computed anew when it is older than the cache allows."""
-        if now_ns - self.weighed_ns > cache_ns:
-            self.weight = self.success * 10_000 / self.load(peer, now_ns)
-            self.weighed_ns = now_ns
-        return self.weight
-
-    def load(self, peer: Peer, now_ns: int) -> int:
-        """Return root(latency + 5 ms) x (calls in flight + 1)."""
-        in_flight = peer.in_flight + 1 + self.kept.at(now_ns)
-        if not self.lag_ns:
-            return _UNKNOWN_ROOT * in_flight
-        return int(sqrt(max(self.lag_ns, self.predicted_ns(peer, now_ns)) + _ZONE_NS)) * in_flight
-
-    def predicted_ns(self, peer: Peer, now_ns: int) -> int:
-        """Return the mean age of the calls that are late, where they are the majority; else 0."""
-        while len(self._slots) > peer.in_flight:  # the end of one that was given back is never told
-            oldest = next(iter(self._slots.values()))
-            self._vacate(oldest)
-        lag_ns = self.lag_ns
-        late = [age for begun_ns in self._slots.values() if (age := now_ns - begun_ns) > lag_ns]
-        return sum(late) // len(late) if len(late) > len(self._slots) // 2 else 0
-
-    def picked(self, now_ns: int) -> None:
-        """A call begins, in a slot if its slot is free."""
-        self.picked_ns = now_ns
-        self.number += 1
-        slot = self.number % _SLOTS
-        if slot not in self._slots:
-            self._slots[slot] = now_ns
-            self._begun.setdefault(now_ns, []).append(slot)
-
-    def ended(self, begun_ns: int, took_ns: int, success: int, now_ns: int, decay_ns: int) -> None:
-        """A call ended."""
-        self._vacate(begun_ns)
-        self.lag_ns, old = moved(self.lag_ns, max(took_ns, 0), now_ns - self.last_ns, decay_ns)
-        self.success = int(self.success * old + success * (1.0 - old))
-        self.last_ns = now_ns
-
-    def _vacate(self, begun_ns: int) -> None:
-        slots = self._begun.get(begun_ns)
-        if slots:
-            del self._slots[slots.pop(0)]
-            if not slots:
-                del self._begun[begun_ns]
 
 
 class KratosP2c:
@@ -185,9 +105,9 @@ class KratosP2c:
         node = self._nodes.get(peer)
         if node is None:
             return
-        took_ns, success = now_ns - begun_ns, _FULL
+        took_ns, success = now_ns - begun_ns, FULL
         if reply.code or reply.origin is not Origin.SERVER:
-            success = 0 if reply.code in _FAILURES else _FULL
+            success = 0 if reply.code in _FAILURES else FULL
             if self._penalty_ns and is_fault(reply):
                 took_ns = max(took_ns, self._penalty_ns)
                 node.kept.add(now_ns, self._penalty_ns)

@@ -14,9 +14,9 @@ the call, of equals the first drawn. In flight 3, 1 and 2 at a, b and c:
                  and more than 10 choices are taken for 10
     mode=envoy   the same while all weights are equal. Otherwise backends come
                  in the order of their deadlines, and each goes back into the
-                 queue 1 / weight' later, where weight' = weight / (requests in
-                 flight + 1) ^ active-request-bias: with a bias of 0 that is
-                 weighted round robin
+                 queue 1 / w later, where w = weight / (requests in flight +
+                 1) ^ active-request-bias: with a bias of 0 that is weighted
+                 round robin
     full-scan    looks at every backend, of equals one by chance (Envoy)
 
 While the loads keep their order, d draws give the backend of rank r among n,

@@ -16,9 +16,9 @@ is a sample of 0, so what is not used is slowly forgotten and tried again:
     2 s    reply in 300 ms    300 ms     a peak
 
     dialect=finagle  never answered: cost 0 when idle, else 2^47 + in flight
-    dialect=tower    begins with default-rtt, 30 ms (Linkerd), which decays too
+    dialect=tower    begins with default-rtt, 30 ms (Linkerd), and forgets it
     dialect=envoy    no decay by looking, no peaks; samples are averaged every
-                     100 ms; never answered: 10 ms when idle, else 1 000 000 ms;
+                     100 ms; never answered: 10 ms when idle, else 1 000 s;
                      equal costs are decided by chance
 
 Shares. Costs become equal, so shares are about as 1 / latency^2 and never

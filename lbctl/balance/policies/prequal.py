@@ -32,22 +32,20 @@ failure-penalty=0s failures count as they are.
 
 from __future__ import annotations
 
-from collections import deque
 from collections.abc import Sequence
 from dataclasses import dataclass
 from random import Random
 from typing import Any, Final
 
 from lbctl.balance.peer import Peer
-from lbctl.balance.penalty import Kept, is_fault, remembered
+from lbctl.balance.penalty import is_fault, remembered
 from lbctl.balance.policies.base import Call, Expectation, Law, Policy, Setup, Why, equal
 from lbctl.balance.policies.options import option
 from lbctl.balance.policies.penalised import failure_penalty
-from lbctl.balance.probes import Answer, Distribution, Pool, ProbeReply, best_of, reuse
+from lbctl.balance.probes import Answer, Distribution, Node, Pool, ProbeReply, best_of, reuse
 from lbctl.balance.two_choices import NEVER_NS
 from lbctl.model import Origin, Reply
 
-_LATEST: Final = 9  # latencies whose median answers for a backend that does not
 _SILENT: Final = 3  # so many times the age of answers without one, and nobody answers
 
 
@@ -62,27 +60,6 @@ class Options:
     removals: float = option(1.0, "answers thrown away with each call, on average", least=0)
     delta: float = option(1.0, "how much longer answers are used than the pool needs", above=0)
     failure_penalty: float = failure_penalty()
-
-
-class Node(Kept):
-    """What this client knows of one peer."""
-
-    __slots__ = ("_median_ns", "latencies")
-
-    def __init__(self) -> None:
-        super().__init__()
-        self.latencies: deque[int] = deque(maxlen=_LATEST)
-        self._median_ns = -1
-
-    def learn(self, took_ns: int) -> None:
-        self.latencies.append(took_ns)
-        self._median_ns = -1
-
-    def median_ns(self) -> int:
-        """Return the median of the latest latencies, 0 when there are none."""
-        if self._median_ns < 0:
-            self._median_ns = sorted(self.latencies)[len(self.latencies) // 2] if self.latencies else 0
-        return self._median_ns
 
 
 class Prequal:
