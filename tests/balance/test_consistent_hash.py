@@ -288,3 +288,11 @@ def test_hashes_are_known_ones_and_never_negative() -> None:
     assert md5_words(b"") == (0xD98C1DD4, 0x04B2008F, 0x980980E9, 0x7E42F8EC)
     assert xxh64(b"") == 0xEF46DB3751D8E999
     assert all(hashed(key) >= 0 for hashed in (murmur3, fnv1a, md5_first, crc32, xxh64) for key in KEYS)
+
+
+def test_ketama_divides_in_single_precision() -> None:
+    """42 of 80 of 120 digests are 63 exactly; 42/80 as a float of 32 bits is a little less, and 62 is what is left."""
+    assert 120 * 42 % 80 == 0
+    ring = ring_of("ketama", tuple(hosts(3)), (42, 19, 19))
+    counts = Counter(ring.owners[:-1])
+    assert [counts[node] for node in range(3)] == [4 * 62, 4 * 28, 4 * 28]
