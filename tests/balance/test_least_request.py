@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
+from random import Random
 
 import pytest
 
@@ -12,7 +13,7 @@ from lbctl.balance.two_choices import replaced_shares
 from lbctl.errors import UsageError
 from lbctl.stats.chi_square import p_value
 from tests.balance.fleet import VECTORS, built, drawn, fleet, letters
-from tests.balance.traffic import Chosen, busy
+from tests.balance.traffic import Chosen, Traffic, busy
 
 
 def test_least_request_takes_the_first_of_equal_samples_and_may_draw_one_twice() -> None:
@@ -22,6 +23,22 @@ def test_least_request_takes_the_first_of_equal_samples_and_may_draw_one_twice()
         policy = POLICIES["least_request"]
         picker = policy.build(peers, Setup(Chosen(*((index, 3) for index in samples)), policy.options))
         assert picker.pick(Call(1)) is peers[picked]
+
+
+@pytest.mark.parametrize("case", range(25))
+def test_least_request_agrees_with_its_rule_over_10_000_picks(case: int) -> None:
+    rng, draws, choices = Random(case), Random(case), 2 + case % 4
+    peers = fleet([1] * rng.choice([1, 2, 3, 8]))
+    policy = POLICIES["least_request"].with_options({"choice-count": str(choices)})
+    traffic = Traffic(policy.build(peers, Setup(Random(case), policy.options)), peers, rng)
+    for _ in range(400):
+        samples = [peers[int(draws.random() * len(peers))] for _ in range(choices)]
+        best = samples[0]
+        for peer in samples[1:]:
+            if peer.in_flight < best.in_flight:
+                best = peer
+        assert traffic.pick() is best
+        traffic.thin_out(2 * len(peers))
 
 
 @pytest.mark.parametrize("draws", [2, 3])

@@ -100,3 +100,11 @@ def test_nginx_ignores_the_time_of_failed_calls_unless_they_are_penalised() -> N
         picker = built("fastest", [peer], metric="nginx", failure_penalty=penalty)
         answered(picker, peer, 3, reply=Reply(Code.UNAVAILABLE))
         assert peer.memory.average_ms == expected
+
+
+def test_nginx_does_not_halve_the_time_of_who_failed_just_now() -> None:
+    (peer,) = fleet([1])
+    picker = built("fastest", [peer], metric="nginx", failure_penalty="0s")
+    answered(picker, peer, 400, at_ns=10 * SECOND)
+    answered(picker, peer, 1, at_ns=100 * SECOND, reply=Reply(Code.UNAVAILABLE))
+    assert (peer.memory.time_ms(105_000, 10), peer.memory.time_ms(111_000, 10)) == (400, 200)

@@ -162,6 +162,19 @@ def test_a_failure_makes_the_answer_of_its_backend_worse_at_once() -> None:
     assert dict(why.rows)[peers[1]][:2] == ("2", "5.0ms")
 
 
+def test_later_answers_of_a_backend_are_worse_too_for_as_long_as_the_penalty() -> None:
+    peers = fleet([1, 1])
+    picker = built("prequal", peers, probes="0", removals="0", failure_penalty="500ms")
+    assert isinstance(picker, Reported)
+    assert isinstance(picker, Learning)
+    picker.ended(peers[0], SECOND, SECOND, LOST)
+    for at_ms, expected in [(1499, ("3", "500.0ms")), (1500, ("2", "5.0ms"))]:
+        for peer in peers:
+            picker.reported(peer, ProbeReply(2, 5 * MS), at_ms * MS)
+        _, why = picker.why(Call(at_ms * MS))
+        assert dict(why.rows)[peers[0]][:2] == expected
+
+
 def test_own_answers_are_the_calls_in_flight_and_the_median_of_the_last_nine_latencies() -> None:
     peers = fleet([1, 1])
     picker = built("prequal", peers)
