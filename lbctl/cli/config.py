@@ -8,9 +8,8 @@ Two shapes may be mixed in one file. lbctl's own:
     check: {enabled: true, interval: 1s, timeout: 500ms}
     tls: {enabled: true, ca: ca.pem, server_name: shop.example}
 
-and the settings document of a weighted_random balancer (top key ``weighted_random_balancer``): its ``health_check``
-becomes ``check``, and it makes ``weighted_random`` the policy of hammer unless ``policy`` says otherwise. Its other
-keys are known and have no effect in this version, which is said when one is used.
+and the settings document of a weighted_random balancer (see ``balancer_config``), whose keys stand for those of lbctl
+where lbctl's own are not there. A few of its keys have no effect in this version, which is said when one is used.
 """
 
 from __future__ import annotations
@@ -21,39 +20,12 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+from lbctl.cli.balancer_config import KEYS, translated
 from lbctl.cli.settings import SETTINGS
 from lbctl.errors import UsageError
 
-_OWN = {setting.file: setting.file for setting in SETTINGS if setting.file}
-_BALANCER = "weighted_random_balancer"
-_SEED = {
-    f"{_BALANCER}.health_check.enabled": "check.enabled",
-    f"{_BALANCER}.health_check.interval": "check.interval",
-    f"{_BALANCER}.health_check.timeout": "check.timeout",
-}
-_NO_EFFECT = tuple(
-    f"{_BALANCER}.{key}"
-    for key in (
-        "weight.min",
-        "weight.max",
-        "weight.default",
-        "dynamic_weight.enabled",
-        "dynamic_weight.adjustment_interval",
-        "dynamic_weight.metrics_window",
-        "dynamic_weight.error_rate_thresholds.reduce_weight",
-        "dynamic_weight.error_rate_thresholds.increase_weight",
-        "dynamic_weight.latency_thresholds.high_latency",
-        "dynamic_weight.latency_thresholds.low_latency",
-        "algorithm.type",
-        "algorithm.threshold",
-        "monitoring.enabled",
-        "monitoring.prometheus_endpoint",
-        "logging.level",
-        "logging.format",
-    )
-)
-_KNOWN = {**_OWN, **_SEED}
-_ALL = (*_KNOWN, *_NO_EFFECT)
+_OWN = tuple(setting.file for setting in SETTINGS if setting.file)
+_KNOWN = frozenset((*_OWN, *KEYS))
 
 
 @dataclass(frozen=True, slots=True)
@@ -80,6 +52,8 @@ def read_config(paths: list[Path]) -> FileSettings:
     notes: list[str] = []
     for path in paths:
         found, ignored = _read_one(path)
+        if "policy" in found:
+            values.pop("policy_opt", None)  # of a policy that is not used
         values.update(found)
         if ignored:
             notes.append(f"{path}: no effect in this version: {', '.join(ignored)}")
@@ -88,17 +62,20 @@ def read_config(paths: list[Path]) -> FileSettings:
 
 def _read_one(path: Path) -> tuple[dict[str, tuple[str, str]], list[str]]:
     values: dict[str, tuple[str, str]] = {}
-    ignored: list[str] = []
+    balancer: dict[str, str] = {}
     for key, value in _leaves(path, _document(path)):
-        if key in _NO_EFFECT:
-            ignored.append(key)
-        elif key in _KNOWN:
-            values[_KNOWN[key]] = (_plain(path, key, value), f"{path}: {key}")
+        if key in _OWN:
+            values[key] = (_plain(path, key, value), f"{path}: {key}")
+        elif key in KEYS:
+            balancer[key] = _plain(path, key, value)
         else:
             raise UsageError(f"{path}: unknown key {key!r}", _nearest(key))
-    if any(key.startswith(_BALANCER) for key in ignored) or any(_BALANCER in origin for _, origin in values.values()):
-        values.setdefault("policy", ("weighted_random", f"{path}: {_BALANCER}"))
-    return values, ignored
+    if not balancer:
+        return values, []
+    meant, ignored = translated(path, balancer)
+    if "policy" in values:
+        meant.pop("policy_opt", None)  # they are of another policy
+    return meant | values, ignored
 
 
 def _document(path: Path) -> Mapping[Any, Any]:
@@ -127,12 +104,12 @@ def _leaves(path: Path, tree: Mapping[Any, Any], above: str = "") -> Iterator[tu
     for name, value in tree.items():
         key = f"{above}{name}"
         if isinstance(value, Mapping):
-            if not any(known.startswith(f"{key}.") for known in _ALL):
+            if not any(known.startswith(f"{key}.") for known in _KNOWN):
                 raise UsageError(f"{path}: unknown key {key!r}", _nearest(key))
             yield from _leaves(path, value, f"{key}.")
         elif value is not None:
             yield key, value
-        elif key not in _ALL and not any(known.startswith(f"{key}.") for known in _ALL):
+        elif key not in _KNOWN and not any(known.startswith(f"{key}.") for known in _KNOWN):
             raise UsageError(f"{path}: unknown key {key!r}", _nearest(key))
 
 
@@ -148,5 +125,5 @@ def _plain(path: Path, key: str, value: object) -> str:
 
 
 def _nearest(key: str) -> str:
-    near = difflib.get_close_matches(key, _ALL, n=1)
+    near = difflib.get_close_matches(key, sorted(_KNOWN), n=1)
     return f"did you mean {near[0]}?" if near else f"known keys: {', '.join(_OWN)}"

@@ -4,15 +4,18 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field, fields, replace
 from pathlib import Path
 from typing import Any
 
 from lbctl.cli.addresses import names_https, parse_authority, parse_endpoints, parse_server_name
+from lbctl.cli.balancer_config import truth
 from lbctl.cli.connection_options import reach_of
 from lbctl.cli.layouts import LAYOUTS
 from lbctl.cli.values import parse_positive_duration
+from lbctl.cli.weight_values import parse_limit, parse_share, parse_weight
 from lbctl.commands.reach import Reach
+from lbctl.discovery.weight_limits import WeightLimits
 from lbctl.errors import UsageError
 from lbctl.model import Endpoint
 
@@ -21,13 +24,8 @@ def _text(value: str) -> str:
     return value
 
 
-def _truth(value: str) -> bool:
-    word = value.strip().lower()
-    if word in ("1", "true", "yes", "on"):
-        return True
-    if word in ("0", "false", "no", "off", ""):
-        return False
-    raise ValueError(f"{value!r} is not true or false")
+def _level(value: str) -> int:
+    return int(truth(value))
 
 
 def _file(value: str) -> str:
@@ -84,27 +82,50 @@ SETTINGS = (
     _etcd("command_timeout", parse_positive_duration, 5.0),
     Setting("format", _layout, None, ("LBCTL_FORMAT",), "format"),
     Setting("prefix", _text, None, ("LBCTL_PREFIX",), "prefix"),
-    Setting("read_only", _truth, False, ("LBCTL_READ_ONLY",), "read_only"),
+    Setting("read_only", truth, False, ("LBCTL_READ_ONLY",), "read_only"),
     Setting("output", _text),
-    Setting("no_headers", _truth, False),
+    Setting("no_headers", truth, False),
     Setting("color", _color, None, ("LBCTL_COLOR",), "color"),
-    Setting("ascii", _truth, False, ("LBCTL_ASCII",), "ascii"),
-    Setting("quiet", _truth, False),
-    Setting("verbose", int, 0),
+    Setting("ascii", truth, False, ("LBCTL_ASCII",), "ascii"),
+    Setting("quiet", truth, False, (), "quiet"),
+    Setting("verbose", _level, 0, (), "verbose"),
     Setting("log_file", _text, None, ("LBCTL_LOG_FILE",), "log_file"),
     Setting("policy", _text, None, ("LBCTL_POLICY",), "policy"),
-    Setting("check", _truth, None, (), "check.enabled"),
+    Setting("policy_opt", _text, None, ("LBCTL_POLICY_OPT",), "policy_opt"),
+    Setting("health_check", _text, None, ("LBCTL_HEALTH_CHECK",), "health_check"),
+    Setting("weights_min", parse_limit, None, (), "weights.min"),
+    Setting("weights_max", parse_limit, None, (), "weights.max"),
+    Setting("weights_default", parse_weight, None, (), "weights.default"),
+    Setting("auto_every", parse_positive_duration, None, (), "auto.every"),
+    Setting("auto_window", parse_positive_duration, None, (), "auto.window"),
+    Setting("auto_error_high", parse_share, None, (), "auto.error_high"),
+    Setting("auto_error_low", parse_share, None, (), "auto.error_low"),
+    Setting("auto_latency_high", parse_positive_duration, None, (), "auto.latency_high"),
+    Setting("auto_latency_low", parse_positive_duration, None, (), "auto.latency_low"),
+    Setting("check", truth, None, (), "check.enabled"),
     Setting("check_interval", parse_positive_duration, 1.0, (), "check.interval"),
     Setting("check_timeout", parse_positive_duration, 1.0, (), "check.timeout"),
-    _backend("tls", _truth, "tls.enabled", off="--plaintext"),
+    _backend("tls", truth, "tls.enabled", off="--plaintext"),
     _backend("tls_ca", _file, "tls.ca"),
     _backend("tls_cert", _file, "tls.cert"),
     _backend("tls_key", _file, "tls.key"),
     _backend("tls_server_name", parse_server_name, "tls.server_name"),
-    _backend("tls_skip_verify", _truth, "tls.skip_verify", default=False),
+    _backend("tls_skip_verify", truth, "tls.skip_verify", default=False),
     _backend("authority", parse_authority, "authority"),
     _backend("connect_timeout", parse_positive_duration, "connect_timeout", default=10.0),
 )
+
+
+@dataclass(frozen=True, slots=True)
+class AutoSettings:
+    """What ``weight --auto`` goes by unless its options say otherwise; None is its own default."""
+
+    every: float | None = None
+    window: float | None = None
+    error_high: float | None = None
+    error_low: float | None = None
+    latency_high: float | None = None
+    latency_low: float | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -130,10 +151,14 @@ class Settings:
     verbose: int
     log_file: Path | None
     policy: str | None
+    policy_opt: str | None  # of that policy
+    health_check: str | None  # of hammer
     check: bool | None
     check_interval_s: float
     check_timeout_s: float
     reach: Reach = field(default_factory=Reach)
+    limits: WeightLimits = field(default_factory=WeightLimits)
+    auto: AutoSettings = field(default_factory=AutoSettings)
     origins: Mapping[str, str] = field(default_factory=dict)
     secret: str | None = field(default=None, repr=False)
     password_file: str | None = None
@@ -198,7 +223,7 @@ def resolve(flags: Mapping[str, Any], environ: Mapping[str, str], file: Found) -
 
 
 def _look_up(setting: Setting, flags: Mapping[str, Any], environ: Mapping[str, str], file: Found) -> tuple[Any, str]:
-    given = flags.get(setting.name)
+    given = flags.get(setting.name) or None if setting.name == "verbose" else flags.get(setting.name)
     if given is not None and not isinstance(given, str):
         return given, setting.off if given is False and setting.off else setting.flag
     for text, origin in _sources(setting, given, environ, file):
@@ -224,6 +249,8 @@ def _settled(values: dict[str, Any], origins: Mapping[str, str]) -> Settings:
     except ValueError as error:
         raise UsageError(f"{origins.get('endpoints', '--endpoints')}: {error}") from None
     cert, key, cacert = _path(values.pop("cert")), _path(values.pop("key")), _path(values.pop("cacert"))
+    if origins.get("policy") == "LBCTL_POLICY" and origins.get("policy_opt") != "LBCTL_POLICY_OPT":
+        values["policy_opt"] = None  # of the policy that the variable replaces
     if (cert is None) != (key is None):
         raise UsageError("--cert and --key belong together", "give both, or neither")
     return Settings(
@@ -239,9 +266,18 @@ def _settled(values: dict[str, Any], origins: Mapping[str, str]) -> Settings:
         check_interval_s=values.pop("check_interval"),
         check_timeout_s=values.pop("check_timeout"),
         reach=reach_of(values, origins),
+        limits=_limits(values),
+        auto=AutoSettings(*(values.pop(f"auto_{each.name}") for each in fields(AutoSettings))),
         origins=origins,
         **values,
     )
+
+
+def _limits(values: dict[str, Any]) -> WeightLimits:
+    least, most = values.pop("weights_min"), values.pop("weights_max")
+    if least is not None and most is not None and least > most:
+        raise UsageError(f"weights.min, {least}, is above weights.max, {most}")
+    return WeightLimits(least, most, values.pop("weights_default"))
 
 
 def _path(text: str | None) -> Path | None:

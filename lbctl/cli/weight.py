@@ -10,7 +10,8 @@ import typer
 from lbctl.cli.options import with_settings
 from lbctl.cli.request_options import RequestFlags
 from lbctl.cli.settings import Settings
-from lbctl.cli.weight_options import AutoFlags, RuleFlags, WriteFlags, parse_weighted
+from lbctl.cli.weight_options import AutoFlags, RuleFlags, WriteFlags
+from lbctl.cli.weight_values import parse_weighted
 from lbctl.errors import ExitCode, UsageError
 
 if TYPE_CHECKING:

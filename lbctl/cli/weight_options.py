@@ -8,35 +8,11 @@ from typing import Annotated, Any, Final
 
 from lbctl.cli.flags import Flags, option, switch
 from lbctl.cli.values import parse_count, parse_percent, parse_positive_duration, parse_rate
+from lbctl.cli.weight_values import parse_limit, parse_weighted
 
-MOST_WEIGHT: Final = 999_999_999
 _WRITE: Final = "Writing"
 _AUTO: Final = "Weights by measurement"
 _RULE: Final = "The rule of --auto"
-
-
-def parse_weighted(text: str) -> tuple[str, int]:
-    """``10.0.0.11:50051=3``, or a registry key in place of the address; raises ValueError."""
-    where, found, weight = text.rpartition("=")
-    if not found or not where:
-        raise ValueError(f"{text!r} is not ADDRESS=WEIGHT (for example 10.0.0.11:50051=3)")
-    return where, parse_weight(weight)
-
-
-def parse_weight(text: str) -> int:
-    """A whole number from 0 (listed, never picked) to 999999999; raises ValueError."""
-    if text.startswith("-"):
-        raise ValueError(f"weight {text} is negative (0 keeps an instance listed and never picked)")
-    if not text.isascii() or not text.isdigit() or len(text) > len(str(MOST_WEIGHT)):
-        raise ValueError(f"weight {text!r} is not a whole number from 0 to {MOST_WEIGHT}")
-    return int(text)
-
-
-def _least_one(text: str) -> int:
-    weight = parse_weight(text)
-    if not weight:
-        raise ValueError("weight 0 would take instances out of the rotation for good; 1 is the least")
-    return weight
 
 
 @dataclass(frozen=True, slots=True)
@@ -209,13 +185,17 @@ class RuleFlags(Flags):
             text="the least that a weight is lowered to (default 1)",
             metavar="N",
             panel=_RULE,
-            parse=_least_one,
+            parse=parse_limit,
         ),
     ] = None
     max: Annotated[
         int | None,
         option(
-            "--max", text="the most that a weight is raised to (default 10)", metavar="N", panel=_RULE, parse=_least_one
+            "--max",
+            text="the most that a weight is raised to (default 10)",
+            metavar="N",
+            panel=_RULE,
+            parse=parse_limit,
         ),
     ] = None
 

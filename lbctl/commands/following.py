@@ -7,10 +7,11 @@ from collections.abc import AsyncIterator, Sequence
 from contextlib import aclosing, asynccontextmanager, suppress
 
 from lbctl.discovery.directory import Update, follow
+from lbctl.discovery.weight_limits import WeightLimits
 from lbctl.errors import LbctlError
 from lbctl.etcd.client import Etcd
 from lbctl.load.run import Run
-from lbctl.model import Instance, Service
+from lbctl.model import Identity, Instance, Service
 
 
 def backends_of(service: Service) -> str:
@@ -20,15 +21,20 @@ def backends_of(service: Service) -> str:
 
 
 @asynccontextmanager
-async def followed(etcd: Etcd | None, service: Service, load: Run) -> AsyncIterator[None]:
-    """The run follows the registry while the block lasts; a lost registry is an event, and the last state stays."""
+async def followed(
+    etcd: Etcd | None, service: Service, load: Run, limits: WeightLimits | None = None
+) -> AsyncIterator[None]:
+    """The run follows the registry while the block lasts; a lost registry is an event, and the last state stays.
+
+    Weights of the registry are used within ``limits``.
+    """
     if etcd is None:
         load.apply(service.instances)
         load.note("joined", None, f"{backends_of(service)} given by --backends")
         yield
         return
     begun = asyncio.Event()
-    following = asyncio.create_task(_follow(etcd, service, load, begun))
+    following = asyncio.create_task(_follow(etcd, service, _Applying(load, limits or WeightLimits()), begun))
     beginning = asyncio.create_task(begun.wait())
     try:
         await asyncio.wait([following, beginning], return_when=asyncio.FIRST_COMPLETED)
@@ -42,14 +48,36 @@ async def followed(etcd: Etcd | None, service: Service, load: Run) -> AsyncItera
                 await task
 
 
-async def _follow(etcd: Etcd, service: Service, load: Run, begun: asyncio.Event) -> None:
+class _Applying:
+    """Hands every state of the registry to the run, with weights as they are used."""
+
+    def __init__(self, load: Run, limits: WeightLimits) -> None:
+        self.load = load
+        self._limits = limits
+        self._told: set[tuple[Identity, int | None]] = set()
+
+    def apply(self, instances: Sequence[Instance]) -> None:
+        """Take a full state; a weight that is not used as it is registered is an event."""
+        used = [self._limits.used(each) for each in sorted(instances, key=lambda instance: instance.identity)]
+        self.load.apply(used)
+        registered = {each.identity: each for each in instances}
+        for each in used:
+            there = registered[each.identity]
+            if each.weight != there.weight and (each.identity, there.weight) not in self._told:
+                self._told.add((each.identity, there.weight))
+                stated = "none" if there.weight is None else str(there.weight)
+                self.load.note("weight", each.address, f"registered weight {stated}, {each.weight} is used")
+
+
+async def _follow(etcd: Etcd, service: Service, applying: _Applying, begun: asyncio.Event) -> None:
+    load = applying.load
     try:
         async with aclosing(follow(etcd, service)) as updates:
             async for update in updates:
-                _take(update, load)
+                _take(update, applying)
                 if not begun.is_set():
                     # Where etcd was lost again already, the service as it was read has to do.
-                    load.apply(_in_order(update.service.instances))
+                    applying.apply(update.service.instances)
                     load.note("joined", None, f"resolved {service.prefix}: {backends_of(update.service)}")
                     begun.set()
     except LbctlError as error:
@@ -58,13 +86,10 @@ async def _follow(etcd: Etcd, service: Service, load: Run, begun: asyncio.Event)
         load.note("resync", None, f"registry no longer followed: {error}", "bad")
 
 
-def _take(update: Update, load: Run) -> None:
+def _take(update: Update, applying: _Applying) -> None:
     if update.notice is not None:
         lost = update.notice.kind == "lost"
-        load.note("resync", None, f"registry {update.notice.kind}: {update.notice.text}", "bad" if lost else "good")
+        text, level = f"registry {update.notice.kind}: {update.notice.text}", "bad" if lost else "good"
+        applying.load.note("resync", None, text, level)
     if update.synced:
-        load.apply(_in_order(update.service.instances))
-
-
-def _in_order(instances: Sequence[Instance]) -> Sequence[Instance]:
-    return sorted(instances, key=lambda instance: instance.identity)
+        applying.apply(update.service.instances)
