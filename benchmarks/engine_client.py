@@ -15,6 +15,7 @@ import ssl
 from pathlib import Path
 
 from benchmarks.scenario import TIMEOUT_S
+from lbctl.balance.policies import POLICIES
 from lbctl.clock import SystemClock
 from lbctl.load.plan import Plan, Task
 from lbctl.load.run import Run
@@ -51,7 +52,7 @@ def _task(args: argparse.Namespace) -> Task:
     return Task(
         "bench",
         args.method,
-        "smooth_wrr",
+        POLICIES["smooth_wrr"],
         7,
         plan,
         request_for,

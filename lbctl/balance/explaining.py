@@ -1,4 +1,4 @@
-"""A picker that explains its first pick and is out of the way afterwards: the hot path never asks whether to explain."""
+"""A picker that explains its first pick and is out of the way then: the hot path never asks whether to explain."""
 
 from __future__ import annotations
 

@@ -9,9 +9,11 @@ from typing import Annotated, NoReturn
 import typer
 
 from lbctl import __version__
+from lbctl.cli import bench as _bench
 from lbctl.cli import demo as _demo
 from lbctl.cli import hammer as _hammer
 from lbctl.cli import ls as _ls
+from lbctl.cli import policies as _policies
 from lbctl.cli import watch as _watch
 from lbctl.cli import weight as _weight
 from lbctl.cli.failures import guarded
@@ -23,6 +25,8 @@ LISTED: tuple[Listed, ...] = (
     Listed("look", "ls", _ls.SUMMARY, _ls.ls, _ls.ABOUT, _ls.EXAMPLES),
     Listed("look", "watch", _watch.SUMMARY, _watch.watch, _watch.ABOUT, _watch.EXAMPLES),
     Listed("load", "hammer", _hammer.SUMMARY, _hammer.hammer, _hammer.ABOUT, _hammer.EXAMPLES),
+    Listed("load", "policies", _policies.SUMMARY, _policies.policies, _policies.ABOUT, _policies.EXAMPLES),
+    Listed("load", "bench", _bench.SUMMARY, _bench.bench, _bench.ABOUT, _bench.EXAMPLES),
     Listed("change", "weight", _weight.SUMMARY, _weight.weight, _weight.ABOUT, _weight.EXAMPLES),
     Listed("try", "demo", _demo.SUMMARY, _demo.demo, _demo.ABOUT, _demo.EXAMPLES, _demo.OPTIONS),
 )

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from difflib import get_close_matches
 from typing import TYPE_CHECKING, Final
 
 from lbctl.balance.policies import ALL_POLICIES, BY_NAME, GRPC_POLICIES, POLICIES
 from lbctl.balance.policies.base import Policy
+from lbctl.balance.policies.nearest import near_names
 from lbctl.errors import UsageError
 
 if TYPE_CHECKING:
@@ -25,24 +25,6 @@ def parse_policy(text: str) -> Policy:
         meant = f"did you mean {' or '.join(near)}? " if near else ""
         raise ValueError(f"{text!r} is not a policy ({meant}{SEE_ALL})")
     return found
-
-
-def near_names(text: str, most: int = 2) -> list[str]:
-    """The names that somebody who typed this may have meant, the nearest first; underscores and case do not matter."""
-    plain = {_plain(name): policy.name for name, policy in BY_NAME.items() if _is_grpc(name) == _is_grpc(text)}
-    exact = plain.get(_plain(text))
-    if exact is not None:
-        return [exact]
-    names = (plain[each] for each in get_close_matches(_plain(text), list(plain), n=3, cutoff=0.7))
-    return list(dict.fromkeys(names))[:most]
-
-
-def _plain(name: str) -> str:
-    return name.lower().replace("_", "").replace("-", "")
-
-
-def _is_grpc(name: str) -> bool:
-    return name.startswith("grpc")
 
 
 def parse_policy_opts(text: str) -> tuple[tuple[str, str], ...]:

@@ -48,7 +48,7 @@ def clean_environment(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
             "Invalid value for '--policy-opt': 'fast' is not NAME=VALUE",
         ),
         (["--policy-opt", "a=1", "--policy-opt", "a=2"], "--policy-opt: a is given twice, as '1' and '2'"),
-        (["--policy-opt", "a=1"], "policy smooth_wrr has no options, so none called 'a'"),
+        (["--policy-opt", "a=1"], "policy smooth_wrr has no option 'a'"),
         (
             ["--authority", "a b"],
             "--authority: 'a b' is not a host name, or a host name and a port",

@@ -45,7 +45,7 @@ class Client:
         *,
         sides: tuple[bool, bool],
         timeout_ns: int = TIMEOUT_NS,
-        **how: int,
+        **how: Any,  # noqa: ANN401 - fields of Stream
     ) -> Ended:
         raw = tuple(message.SerializeToString() for message in messages)
         spec = Stream(client=sides[0], server=sides[1], messages=raw, count=len(raw), **how)

@@ -160,8 +160,8 @@ class Policy:
 def weights_of(peers: Sequence[Peer]) -> list[int]:
     """Return the peers' weights as whole numbers; peers that are all of weight 0 count as 1 each.
 
-    A weight that the policy has set itself counts instead. While a peer is warming up, or is only in part this client's,
-    weights are in thousandths and at least 1.
+    A weight that the policy has set itself counts instead. While a peer is warming up, or is only in part this
+    client's, weights are in thousandths and at least 1.
     """
     weights = [peer.weight if peer.override is None else peer.override for peer in peers]
     if not any(weights):

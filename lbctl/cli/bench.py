@@ -1,0 +1,145 @@
+"""``lbctl bench policies``: what picks cost, measured on this machine."""
+
+from __future__ import annotations
+
+import sys
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from lbctl.cli.options import with_settings
+from lbctl.cli.settings import Settings
+from lbctl.cli.values import option_parser, parse_count
+from lbctl.errors import UsageError
+
+if TYPE_CHECKING:
+    from lbctl.balance.policies.base import Policy
+    from lbctl.commands.bench import Bench, Cost, Strategy
+
+SUMMARY = "what a pick of each policy costs here: time, memory"
+ABOUT = """\
+Measure what a pick costs, by policy and number of backends: nanoseconds, the time to build a picker, and the memory it
+keeps. Keys are new with every call, ends are told to policies that learn from them. It takes about half a minute."""
+EXAMPLES = (
+    "lbctl bench policies",
+    "lbctl bench policies smooth_wrr weighted_random",
+    "lbctl bench policies maglev --backends 10,1000 --weights skewed -o json",
+)
+FORMATS = ("table", "json", "yaml", "csv")
+_MOST = 100_000
+_WEIGHTS = ("uniform", "skewed")
+
+
+def _sizes(text: str) -> tuple[int, ...]:
+    sizes = tuple(parse_count(part) for part in text.split(","))
+    if max(sizes) > _MOST:
+        raise ValueError(f"{text!r}: more than {_MOST:,} backends")
+    return sizes
+
+
+def _weights(text: str) -> str:
+    if text not in _WEIGHTS:
+        raise ValueError(f"{text!r} is not one of {', '.join(_WEIGHTS)}")
+    return text
+
+
+@with_settings(registry=False, outputs=FORMATS, headers=True)
+def bench(
+    what: Annotated[str, typer.Argument(metavar="policies", help="what to measure", show_default=False)],
+    names: Annotated[
+        list[str] | None, typer.Argument(metavar="NAME", help="only these policies", show_default=False)
+    ] = None,
+    backends: Annotated[  # noqa: ANN401 - what its parser makes of it, and so below
+        Any,
+        typer.Option(
+            "--backends",
+            parser=option_parser(_sizes),
+            metavar="LIST",
+            help="how many, comma-separated (default 3,10,50,100,1000)",
+            show_default=False,
+        ),
+    ] = None,
+    weights: Annotated[  # noqa: ANN401
+        Any,
+        typer.Option(
+            "--weights",
+            parser=option_parser(_weights),
+            metavar="KIND",
+            help="uniform: 1 to 100 by chance; skewed: 1, and 100 for every tenth (default: both)",
+            show_default=False,
+        ),
+    ] = None,
+    *,
+    settings: Settings,
+) -> int:
+    """Measure what picks cost."""
+    from lbctl.commands.bench import SIZES, WEIGHTS, Bench
+
+    if what != "policies":
+        raise UsageError(f"bench measures policies, not {what!r}", "lbctl bench policies [NAME...]")
+    wanted = Bench(_chosen(names or []), backends or SIZES, (weights,) if weights else WEIGHTS)
+    print(_measured(wanted, settings), flush=True)  # noqa: T201
+    return 0
+
+
+def _chosen(names: list[str]) -> list[Policy]:
+    from lbctl.balance.guide import known
+    from lbctl.balance.policies import POLICIES
+
+    chosen = [known(name) for name in names] if names else list(POLICIES.values())
+    for policy in chosen:
+        if policy.name not in POLICIES:
+            raise UsageError(f"{policy.name} is gRPC's own balancer: its picks cannot be timed from here")
+    return list(dict.fromkeys(chosen))
+
+
+def _measured(wanted: Bench, settings: Settings) -> str:
+    from lbctl.commands.bench import article, measured
+    from lbctl.view import output
+    from lbctl.view.bench import bench_csv, bench_document
+
+    progress = _Progress(len(wanted), quiet=settings.quiet)
+    costs = [progress.counted(cost) for cost in measured(wanted)]
+    forms: list[tuple[Strategy, Cost]] = []
+    by_name = {policy.name: policy for policy in wanted.policies}
+    if "weighted_random" in by_name and settings.output == "table":
+        forms = list(article(by_name["weighted_random"]))
+    progress.end()
+    match settings.output:
+        case "json":
+            return output.as_json(bench_document(costs))
+        case "yaml":
+            return output.as_yaml(bench_document(costs))
+        case "csv":
+            return bench_csv(costs, headers=not settings.no_headers)
+    return _tables(costs, forms, settings)
+
+
+def _tables(costs: list[Cost], forms: list[tuple[Strategy, Cost]], settings: Settings) -> str:
+    from lbctl.cli.screens import caps_of
+    from lbctl.view.bench import article_table, costs_table
+    from lbctl.view.services import Look
+
+    caps = caps_of(settings)
+    look = Look(caps.out_style, caps.out_glyphs, caps.out_width, headers=not settings.no_headers)
+    tables = [costs_table(costs, look), *([article_table(forms, look)] if forms else [])]
+    return "\n\n".join("\n".join(table.lines) for table in tables)
+
+
+class _Progress:
+    """One line on a terminal's standard error that says how far it is; nothing elsewhere."""
+
+    def __init__(self, total: int, *, quiet: bool) -> None:
+        self._total = total
+        self._done = 0
+        self._shown = not quiet and sys.stderr.isatty()
+
+    def counted(self, cost: Cost) -> Cost:
+        self._done += 1
+        if self._shown:
+            print(f"\r\x1b[K{self._done}/{self._total} {cost.policy}", end="", file=sys.stderr, flush=True)  # noqa: T201
+        return cost
+
+    def end(self) -> None:
+        if self._shown:
+            print("\r\x1b[K", end="", file=sys.stderr, flush=True)  # noqa: T201

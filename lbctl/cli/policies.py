@@ -1,0 +1,89 @@
+"""``lbctl policies``: the policies there are, and how each one works."""
+
+from __future__ import annotations
+
+import sys
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from lbctl.cli.options import with_settings
+from lbctl.cli.settings import Settings
+
+if TYPE_CHECKING:
+    from lbctl.balance.guide import Explained
+    from lbctl.balance.policies.base import Policy
+
+SUMMARY = "the balancing policies, or how one of them works"
+ABOUT = """\
+List the policies that --policy takes, or explain one of them: its rule with a worked table, its options, what can be
+expected of it and how that is judged, and the first picks its real picker makes in an example."""
+EXAMPLES = (
+    "lbctl policies",
+    "lbctl policies smooth_wrr",
+    "lbctl policies -o wide",
+    "lbctl policies -o json",
+)
+FORMATS = ("table", "wide", "json", "yaml", "csv", "name")
+
+
+@with_settings(registry=False, outputs=FORMATS, headers=True)
+def policies(
+    name: Annotated[
+        str | None, typer.Argument(metavar="NAME", help="a policy, by its name or an alias", show_default=False)
+    ] = None,
+    *,
+    settings: Settings,
+) -> int:
+    """List policies, or explain one."""
+    from lbctl.balance.guide import explained, known
+    from lbctl.balance.policies import ALL_POLICIES
+
+    if name is None:
+        print(_listed(list(ALL_POLICIES.values()), settings), flush=True)  # noqa: T201
+        return 0
+    policy = known(name)
+    page = explained(policy) if settings.output in ("table", "wide", "json", "yaml") else None
+    text = _page(page, settings) if settings.output in ("table", "wide") and page is not None else ""
+    print(text or _listed([policy], settings, page), flush=True)  # noqa: T201
+    return 0
+
+
+def _page(page: Explained, settings: Settings) -> str:
+    from lbctl.cli.screens import caps_of
+    from lbctl.view.policies import policy_page
+    from lbctl.view.theme import Look
+
+    caps = caps_of(settings)
+    return policy_page(page, Look(caps.out_style, caps.out_glyphs))
+
+
+def _listed(policies: list[Policy], settings: Settings, page: Explained | None = None) -> str:
+    from lbctl.view import output
+    from lbctl.view.policies import policies_csv, policies_document
+
+    match settings.output:
+        case "json":
+            return output.as_json(policies_document(policies, page))
+        case "yaml":
+            return output.as_yaml(policies_document(policies, page))
+        case "csv":
+            return policies_csv(policies, headers=not settings.no_headers)
+        case "name":
+            return "\n".join(policy.name for policy in policies)
+    return _table(policies, settings)
+
+
+def _table(policies: list[Policy], settings: Settings) -> str:
+    from lbctl.cli.screens import caps_of
+    from lbctl.view.policies import policies_table
+    from lbctl.view.services import Look
+
+    caps, wide = caps_of(settings), settings.output == "wide"
+    width = None if wide else caps.out_width
+    table = policies_table(
+        policies, Look(caps.out_style, caps.out_glyphs, width, headers=not settings.no_headers), wide=wide
+    )
+    if table.hidden and not settings.quiet:
+        print(f"hidden: {', '.join(table.hidden)} (use -o wide)", file=sys.stderr, flush=True)  # noqa: T201
+    return "\n".join(table.lines)

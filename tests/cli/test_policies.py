@@ -1,0 +1,133 @@
+"""``lbctl policies`` and ``lbctl bench policies``: the list, a page, every format, what is refused."""
+
+from __future__ import annotations
+
+import csv
+import io
+import json
+from collections.abc import Callable
+
+import pytest
+import yaml
+
+from lbctl.balance.guide import about
+from lbctl.balance.policies import ALL_POLICIES, POLICIES
+from lbctl.cli import run
+from tests.view.policy_reference import PAGE, page
+
+Call = Callable[..., tuple[int, str, str]]
+
+
+@pytest.fixture
+def said(capsys: pytest.CaptureFixture[str]) -> Call:
+    """Run a command line; its status, standard output and standard error."""
+
+    def call(*arguments: str) -> tuple[int, str, str]:
+        status = run(arguments)
+        out, err = capsys.readouterr()
+        return status, out, err
+
+    return call
+
+
+def test_the_reference_is_what_the_policies_say_of_themselves() -> None:
+    assert PAGE.read_text(encoding="utf-8") == page()
+
+
+def test_every_policy_is_listed_in_the_order_of_the_table(said: Call) -> None:
+    status, out, err = said("policies", "-o", "name")
+    assert (status, out.split(), err) == (0, list(ALL_POLICIES), "")
+    status, out, _ = said("policies", "-o", "csv")
+    rows = list(csv.DictReader(io.StringIO(out)))
+    assert [row["name"] for row in rows] == list(ALL_POLICIES)
+    assert [row["kind"] for row in rows] == [policy.expectation.value for policy in ALL_POLICIES.values()]
+    assert {row["keyed"] for row in rows if row["kind"] == "hash" and ":" not in row["name"]} == {"true"}
+    status, out, _ = said("policies", "--no-headers")
+    assert [line.split()[0] for line in out.splitlines()] == list(ALL_POLICIES)
+
+
+def test_the_page_of_a_policy_has_its_rule_its_options_and_the_picks_of_its_real_picker(said: Call) -> None:
+    status, out, _ = said("policies", "wrr")  # an alias
+    assert status == 0
+    assert out.startswith("smooth_wrr  exact shares by weight, evenly spread\n")
+    assert about(POLICIES["smooth_wrr"]) in out
+    assert "the first 14 picks   a a b a c a a a a b a c a a\n" in out
+    assert "of 10,000 picks       a 71.4%   b 14.3%   c 14.3%" in out
+    assert "  max-fails=0\n" in out
+
+
+@pytest.mark.parametrize("name", ALL_POLICIES)
+def test_every_policy_explains_itself_to_programs(said: Call, name: str) -> None:
+    status, out, _ = said("policies", name, "-o", "json")
+    document = json.loads(out)
+    (policy,) = document["policies"]
+    assert (status, document["schema"], policy["name"]) == (0, "lbctl.policies/v1", name)
+    assert policy["about"]
+    assert (policy["example"] is None) == (name not in POLICIES)
+    _, text, _ = said("policies", name, "-o", "yaml")
+    assert yaml.safe_load(text) == document
+
+
+def test_a_policy_that_does_not_exist_is_not_found_and_the_nearest_are_named(said: Call) -> None:
+    assert said("policies", "weightedroundrobin") == (
+        4,
+        "",
+        "error: there is no policy 'weightedroundrobin'\nhint: did you mean weighted_round_robin?\n",
+    )
+    assert said("policies", "nope")[2] == "error: there is no policy 'nope'\nhint: see what there is: lbctl policies\n"
+
+
+def test_a_bench_has_a_figure_for_every_policy_number_and_kind_of_weights(said: Call) -> None:
+    status, out, err = said("bench", "policies", "round_robin", "p2c", "maglev", "--backends", "3,10", "-o", "json")
+    document = json.loads(out)
+    assert (status, err, document["schema"]) == (0, "", "lbctl.bench/v1")
+    assert [(cost["policy"], cost["weights"], cost["backends"]) for cost in document["costs"]] == [
+        (policy, weights, size)
+        for policy in ("round_robin", "p2c", "maglev")
+        for weights in ("uniform", "skewed")
+        for size in (3, 10)
+    ]
+    for cost in document["costs"]:
+        assert cost["pick_ns"] > 0
+        assert cost["state_bytes"] > 0
+    assert {cost["policy"]: cost["budget_ns"] for cost in document["costs"]} == {
+        "round_robin": 100,
+        "p2c": 1000,
+        "maglev": 500,
+    }
+
+
+def test_a_bench_of_weighted_random_stands_beside_figures_from_go(said: Call) -> None:
+    _, out, _ = said("bench", "policies", "weighted_random", "--backends", "3", "--weights", "skewed")
+    table, beside = out.split("\n\n")
+    assert [line.split()[:3] for line in table.splitlines()[1:]] == [["weighted_random", "3", "skewed"]]
+    rows = [line.split() for line in beside.splitlines()[1:]]
+    assert [(row[0], row[4]) for row in rows] == [
+        ("form=expanded", "45"),
+        ("form=expanded", "48"),
+        ("form=cumulative", "120"),
+        ("form=hybrid", "65"),
+        ("form=dynamic", "75"),
+    ]
+
+
+@pytest.mark.parametrize(
+    ("arguments", "status", "message"),
+    [
+        (["bench", "pickers"], 2, "error: bench measures policies, not 'pickers'\n"),
+        (["bench", "policies", "nope"], 4, "error: there is no policy 'nope'\n"),
+        (["bench", "policies", "grpc:round_robin"], 2, "error: grpc:round_robin is gRPC's own balancer"),
+        (["bench", "policies", "--backends", "0"], 2, "error: Invalid value for '--backends'"),
+        (
+            ["bench", "policies", "--backends", "1m"],
+            2,
+            "error: Invalid value for '--backends': '1m'",
+        ),
+        (["bench", "policies", "--weights", "odd"], 2, "error: Invalid value for '--weights': 'odd' is not one of"),
+        (["policies", "-o", "xml"], 2, "error: -o: lbctl policies has no output format 'xml'"),
+    ],
+)
+def test_what_cannot_be_meant_is_refused(said: Call, arguments: list[str], status: int, message: str) -> None:
+    found, out, err = said(*arguments)
+    assert (found, out) == (status, "")
+    assert err.startswith(message)
