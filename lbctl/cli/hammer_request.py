@@ -88,6 +88,7 @@ def build(
         repeating=repeating,
         guards=guards_of(around.flags, policy, settings.health_check),
         notes=(*found.notes, *around.notes),
+        limits=settings.limits,
     )
 
 

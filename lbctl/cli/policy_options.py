@@ -5,12 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from typing import TYPE_CHECKING, Final
 
-from lbctl.balance.policies import ALL_POLICIES, BY_NAME, GRPC_POLICIES, POLICIES
-from lbctl.balance.policies.base import Policy
-from lbctl.balance.policies.nearest import near_names
 from lbctl.errors import UsageError
 
-if TYPE_CHECKING:
+if TYPE_CHECKING:  # thirty modules, and most commands do without
+    from lbctl.balance.policies.base import Policy
     from lbctl.cli.settings import Settings
 
 DEFAULT_POLICY: Final = "smooth_wrr"
@@ -19,6 +17,9 @@ SEE_ALL: Final = "lbctl policies lists them"
 
 def parse_policy(text: str) -> Policy:
     """The policy of that name or alias; raises ValueError with the nearest names."""
+    from lbctl.balance.policies import BY_NAME
+    from lbctl.balance.policies.nearest import near_names
+
     found = BY_NAME.get(text)
     if found is None:
         near = near_names(text)
@@ -58,19 +59,23 @@ def _once(pairs: Iterable[tuple[str, str]]) -> Mapping[str, str]:
 
 
 def _from_settings(settings: Settings) -> Policy:
+    from lbctl.balance.policies import POLICIES
+
     if settings.policy is None:
-        return ALL_POLICIES[DEFAULT_POLICY]
+        return POLICIES[DEFAULT_POLICY]
     try:
-        return parse_policy(settings.policy)
+        policy = parse_policy(settings.policy)
     except ValueError as error:
         raise UsageError(f"{settings.origins.get('policy', 'policy')}: {error}") from None
+    if not settings.policy_opt:
+        return policy
+    try:
+        return policy.with_options(_once(parse_policy_opts(settings.policy_opt)))
+    except (ValueError, UsageError) as error:
+        raise UsageError(f"{settings.origins.get('policy_opt', 'policy_opt')}: {error}") from None
 
 
 def listed() -> str:
     """What ``--policy`` says of the names there are: too many to list them all."""
-    some = ("round_robin", "smooth_wrr", "weighted_random", "ring_hash", "least_request", "p2c", "peak_ewma")
-    own = ", ".join(name for name in some if name in POLICIES)
-    return (
-        f"{own} ... (default {DEFAULT_POLICY}; {SEE_ALL}); "
-        f"with --engine grpcio also gRPC's own, {', '.join(GRPC_POLICIES)}"
-    )
+    own = "round_robin, smooth_wrr, weighted_random, ring_hash, least_request, p2c, peak_ewma"
+    return f"{own} ... (default {DEFAULT_POLICY}; {SEE_ALL}); with --engine grpcio also gRPC's own, grpc:NAME"

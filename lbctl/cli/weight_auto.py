@@ -5,8 +5,9 @@ from __future__ import annotations
 import os
 import signal
 from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any, Final, TypeVar
 
 from lbctl.cli.options import detail
 from lbctl.cli.request_options import RequestFlags, StreamFlags
@@ -28,6 +29,8 @@ DEFAULT_TIMEOUT_S: Final = 5.0
 DEFAULT_CONFIRM: Final = 2
 _RUN: Final = "lbctl.run/v1"
 
+T = TypeVar("T")
+
 
 def adjust(
     service: str,
@@ -40,6 +43,7 @@ def adjust(
 ) -> int:
     """Find weights, once or until Ctrl-C, and print what is found."""
     method = _method(targets)
+    auto, rule = _settled(auto, rule, settings)
     _refuse_contradictions(method, auto, request, settings)
     wanted = _auto(service, auto, rule, settings)
     if method is None and auto.run is None:
@@ -58,6 +62,29 @@ def _method(targets: Sequence[str]) -> str | None:
     return targets[0] if targets else None
 
 
+def _settled(auto: AutoFlags, rule: RuleFlags, settings: Settings) -> tuple[AutoFlags, RuleFlags]:
+    """The options with what the settings say where they say nothing."""
+    if auto.once and auto.every is not None:
+        raise UsageError("--once and --every contradict each other", "leave one of them out")
+    kept, limits = settings.auto, settings.limits
+    if auto.run is None:
+        every = None if auto.once else _or(auto.every, kept.every)
+        auto = replace(auto, every=every, window=_or(auto.window, kept.window))
+    return auto, replace(
+        rule,
+        error_high=_or(rule.error_high, kept.error_high),
+        error_low=_or(rule.error_low, kept.error_low),
+        latency_high=_or(rule.latency_high, kept.latency_high),
+        latency_low=_or(rule.latency_low, kept.latency_low),
+        min=_or(rule.min, limits.least),
+        max=_or(rule.max, limits.most),
+    )
+
+
+def _or(given: T | None, kept: T | None) -> T | None:
+    return kept if given is None else given
+
+
 def _refuse_contradictions(method: str | None, auto: AutoFlags, request: RequestFlags, settings: Settings) -> None:
     if auto.apply and settings.read_only:
         from lbctl.cli.weight import read_only
@@ -66,7 +93,7 @@ def _refuse_contradictions(method: str | None, auto: AutoFlags, request: Request
     if auto.confirm is not None and auto.every is None:
         raise UsageError("--confirm counts looks, and without --every there is one", "give --every 60s")
     if auto.every is not None and settings.output in ("json", "yaml"):
-        raise UsageError(f"-o {settings.output} is one document, and --every makes many", "use -o jsonl")
+        raise UsageError(f"-o {settings.output} is one document, and --every makes many", "use -o jsonl, or --once")
     if auto.run is None:
         return
     measuring = {"METHOD": method, "--every": auto.every, "--window": auto.window, "--rps": auto.rps}
@@ -114,8 +141,6 @@ def _load(
     service: str, method: str | None, slice_s: float, auto: AutoFlags, request: RequestFlags, settings: Settings
 ) -> Hammer:
     """The load that measures: every instance in turn, at a small rate, and what is slow is waited for."""
-    from dataclasses import replace
-
     from lbctl.balance.policies.round_robin import POLICY
     from lbctl.cli.connection_options import ConnectionFlags
     from lbctl.cli.hammer_options import LoadFlags
@@ -126,7 +151,8 @@ def _load(
         rps=auto.rps or DEFAULT_RPS, duration=slice_s, policy=POLICY, grace=max(timeout_s, DEFAULT_TIMEOUT_S)
     )
     calls = replace(request, timeout=timeout_s)
-    return build(service, method, load, calls, StreamFlags(), ConnectionFlags(), settings, os.environ)
+    bare = replace(settings, health_check=None)  # who is out of the rotation of others is measured too
+    return build(service, method, load, calls, StreamFlags(), ConnectionFlags(), bare, os.environ)
 
 
 def _run(wanted: Auto, load: Hammer | None, saved: Path | None, settings: Settings, printer: Printer) -> int:

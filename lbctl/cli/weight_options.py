@@ -87,6 +87,7 @@ class AutoFlags(Flags):
             parse=parse_positive_duration,
         ),
     ] = None
+    once: Annotated[bool, switch("--once", text="look once, whatever the settings say of --every", panel=_AUTO)] = False
     confirm: Annotated[
         int | None,
         option(
@@ -118,6 +119,7 @@ class AutoFlags(Flags):
             "--rps": self.rps,
             "--window": self.window,
             "--every": self.every,
+            "--once": self.once or None,
             "--confirm": self.confirm,
             "--min-change": self.min_change,
         }

@@ -1,14 +1,23 @@
 from __future__ import annotations
 
-from collections.abc import Mapping
+import re
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
 import pytest
+import yaml
 
+from lbctl.balance.guards.health import HealthOptions
+from lbctl.balance.guards.plan import GuardPlan
+from lbctl.balance.policies import dynamic_weight, weighted_random
+from lbctl.cli.balancer_config import BALANCER, KEYS
 from lbctl.cli.config import config_paths, read_config
-from lbctl.cli.settings import SETTINGS, Settings, resolve
+from lbctl.cli.guard_options import GuardFlags, guards_of
+from lbctl.cli.policy_options import chosen
+from lbctl.cli.settings import SETTINGS, AutoSettings, Settings, resolve
 from lbctl.commands.reach import Reach
+from lbctl.discovery.weight_limits import WeightLimits
 from lbctl.errors import UsageError
 from lbctl.model import Endpoint
 
@@ -24,11 +33,23 @@ weighted_random_balancer:
     timeout: "3s"
   dynamic_weight:
     enabled: true
+    adjustment_interval: "1m"
+    metrics_window: "5m"
     error_rate_thresholds:
       reduce_weight: 0.1
+      increase_weight: 0.01
+    latency_thresholds:
+      high_latency: "100ms"
+      low_latency: "10ms"
   algorithm:
     type: "hybrid"
     threshold: 20
+  monitoring:
+    enabled: true
+    prometheus_endpoint: ":9090"
+  logging:
+    level: "info"
+    format: "json"
 """
 
 
@@ -78,17 +99,137 @@ def test_endpoints_may_be_a_list_in_the_file(tmp_path: Path) -> None:
     assert (found.dial_timeout_s, found.policy) == (0.5, "round_robin")
 
 
-def test_the_document_of_a_weighted_random_balancer_sets_policy_and_health_check(tmp_path: Path) -> None:
-    file = read_config([write(tmp_path / "lbctl.yaml", SEED)])
-    found = resolve({}, {}, file.values)
-    assert (found.policy, found.check, found.check_interval_s, found.check_timeout_s) == (
-        "weighted_random",
-        True,
-        10.0,
-        3.0,
+def balancer(tmp_path: Path, *changes: tuple[str, str]) -> Settings:
+    """The settings that the document makes, with some of its text changed."""
+    text = SEED
+    for old, new in changes:
+        assert old in text
+        text = text.replace(old, new)
+    return settings(text, tmp_path)
+
+
+STATIC = ("  dynamic_weight:\n    enabled: true", "  dynamic_weight:\n    enabled: false")
+
+
+def test_the_document_of_a_balancer_is_the_health_check_of_ls_watch_and_hammer(tmp_path: Path) -> None:
+    found = balancer(tmp_path)
+    assert (found.check, found.check_interval_s, found.check_timeout_s) == (True, 10.0, 3.0)
+    assert found.health_check == "mode=check,interval=10s,timeout=3s"
+    assert guards_of(GuardFlags(), chosen(None, None, found), found.health_check) == GuardPlan(
+        health=HealthOptions(mode="check", interval=10.0, timeout=3.0)
     )
-    (note,) = file.notes
-    assert "no effect in this version: weighted_random_balancer.weight.min" in note
+
+    off = balancer(tmp_path, ("  health_check:\n    enabled: true", "  health_check:\n    enabled: false"))
+    assert (off.check, off.health_check) == (False, None)
+
+
+def test_its_algorithm_is_the_policy_where_weights_are_not_dynamic(tmp_path: Path) -> None:
+    policy = chosen(None, None, balancer(tmp_path, STATIC))
+    assert (policy.name, policy.options) == ("weighted_random", weighted_random.Options(form="hybrid", threshold=20))
+
+    other = chosen(None, None, balancer(tmp_path, STATIC, ('"hybrid"', '"cumulative"'), ("20", "7")))
+    assert other.options == weighted_random.Options(form="cumulative", threshold=7)
+
+
+def test_its_dynamic_weights_are_the_policy_over_its_algorithm(tmp_path: Path) -> None:
+    changes = [
+        ("reduce_weight: 0.1\n", "reduce_weight: 0.3\n"),
+        ("increase_weight: 0.01", "increase_weight: 2%"),
+        ('"100ms"', '"90ms"'),
+        ('"10ms"', '"20ms"'),
+        ("min: 1\n", "min: 2\n"),
+        ("max: 10\n", "max: 12\n"),
+    ]
+    policy = chosen(None, None, balancer(tmp_path, *changes))
+    assert policy.name == "dynamic_weight"
+    assert policy.options == dynamic_weight.Options(
+        interval=60.0,
+        window=300.0,
+        error_high=0.3,
+        error_low=0.02,
+        latency_high=0.09,
+        latency_low=0.02,
+        min=2,
+        max=12,
+        base="weighted_random",
+        base_opt="form=hybrid+threshold=20",
+    )
+    assert policy.options.picking() == weighted_random.POLICY.with_options({"form": "hybrid", "threshold": "20"})
+
+
+def test_its_dynamic_weights_are_what_weight_auto_goes_by(tmp_path: Path) -> None:
+    found = balancer(tmp_path)
+    assert found.auto == AutoSettings(60.0, 300.0, 0.1, 0.01, 0.1, 0.01)
+    off = balancer(tmp_path, STATIC)
+    assert off.auto == AutoSettings(None, 300.0, 0.1, 0.01, 0.1, 0.01), "asked for, it looks once"
+
+
+def test_its_weights_are_limits_of_what_is_registered(tmp_path: Path) -> None:
+    assert balancer(tmp_path).limits == WeightLimits(1, 10, 5)
+
+
+@pytest.mark.parametrize(
+    ("level", "verbose", "quiet"), [("debug", 1, False), ("info", 0, False), ("warn", 0, False), ("error", 0, True)]
+)
+def test_its_level_of_logs_is_how_much_is_said(tmp_path: Path, level: str, verbose: int, quiet: bool) -> None:
+    found = balancer(tmp_path, ('"info"', level))
+    assert (found.verbose, found.quiet) == (verbose, quiet)
+    assert resolve({"verbose": 2}, {}, {}).verbose == 2
+
+
+def test_what_has_no_effect_is_told(tmp_path: Path) -> None:
+    told = "weighted_random_balancer.monitoring.enabled, weighted_random_balancer.monitoring.prometheus_endpoint"
+    (note,) = read_config([write(tmp_path / "lbctl.yaml", SEED)]).notes
+    assert note.endswith(f"no effect in this version: {told}, weighted_random_balancer.logging.format")
+    quiet = SEED.replace('"json"', "text")[: SEED.index("  monitoring")] + "  logging: {format: text}\n"
+    assert read_config([write(tmp_path / "lbctl.yaml", quiet)]).notes == ()
+
+
+def test_options_of_another_policy_than_the_one_used_are_left_out(tmp_path: Path) -> None:
+    assert settings(f"policy: random\n{SEED}", tmp_path).policy_opt is None
+    assert settings(SEED, tmp_path, LBCTL_POLICY="random").policy_opt is None
+    write(tmp_path / "xdg/lbctl/config.yaml", SEED)
+    write(tmp_path / "here/lbctl.yaml", "policy: random\n")
+    paths = config_paths(None, {"XDG_CONFIG_HOME": str(tmp_path / "xdg")}, tmp_path / "here")
+    assert chosen(None, None, resolve({}, {}, read_config(paths).values)).name == "random"
+
+
+def test_options_of_the_policy_may_stand_in_a_file_and_a_flag_adds_to_them(tmp_path: Path) -> None:
+    found = settings("policy: weighted_random\npolicy_opt: 'form=hybrid,threshold=3'", tmp_path)
+    policy = chosen(None, [[("threshold", "9")]], found)
+    assert policy.options == weighted_random.Options(form="hybrid", threshold=9)
+    with pytest.raises(UsageError, match=r"lbctl.yaml: policy_opt: policy random has no options"):
+        chosen(None, None, settings("policy: random\npolicy_opt: form=hybrid", tmp_path))
+
+
+def test_lbctls_own_keys_beat_those_of_the_document(tmp_path: Path) -> None:
+    found = settings(f"weights: {{max: 99}}\nauto: {{every: 5s}}\ncheck: {{interval: 2s}}\n{SEED}", tmp_path)
+    assert (found.limits.most, found.auto.every, found.check_interval_s) == (99, 5.0, 2.0)
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "message"),
+    [
+        (
+            '"hybrid"',
+            "hybird",
+            "algorithm.type: 'hybird' is not one of hybrid, expanded, cumulative, alias, table, dynamic",
+        ),
+        ("min: 1\n", "min: -1\n", "weight.min: weight -1 is negative (0 keeps an instance listed and never picked)"),
+        ("reduce_weight: 0.1\n", "reduce_weight: 10\n", "dynamic_weight.error_rate_thresholds.reduce_weight: '10' is"),
+        ('"info"', "loud", "logging.level: 'loud' is not one of debug, info, warn, error"),
+        ('"1m"', "soon", "dynamic_weight.adjustment_interval: 'soon' is not a duration"),
+    ],
+)
+def test_a_value_that_cannot_be_is_refused_by_its_own_key(tmp_path: Path, old: str, new: str, message: str) -> None:
+    with pytest.raises(UsageError) as refused:
+        balancer(tmp_path, (old, new))
+    assert f"lbctl.yaml: weighted_random_balancer.{message}" in str(refused.value)
+
+
+def test_limits_that_contradict_each_other_are_refused(tmp_path: Path) -> None:
+    with pytest.raises(UsageError, match=r"weights.min, 11, is above weights.max, 10"):
+        balancer(tmp_path, ("min: 1\n", "min: 11\n"))
 
 
 def test_an_explicit_policy_beats_the_one_a_balancer_document_implies(tmp_path: Path) -> None:
@@ -176,11 +317,23 @@ def test_a_password_never_appears_in_the_settings_text() -> None:
 def test_every_setting_is_in_the_reference() -> None:
     page = (Path(__file__).parents[2] / "docs" / "reference" / "settings.md").read_text(encoding="utf-8")
     rows = {tuple(part.strip() for part in line.strip("|").split("|")) for line in page.splitlines() if line[:1] == "|"}
-    told = {(row[1], row[2]) for row in rows}
+    told = {(row[1], row[2]) for row in rows if len(row) == 4}
     for setting in SETTINGS:
         if setting.env or setting.file:
             variables = " ".join(f"`{name}`" for name in setting.env)
             assert (variables, f"`{setting.file}`" if setting.file else "") in told, setting.name
+
+
+def test_the_reference_shows_the_whole_document_of_a_balancer() -> None:
+    page = (Path(__file__).parents[2] / "docs" / "reference" / "settings.md").read_text(encoding="utf-8")
+    (block,) = (text for text in re.findall(r"```yaml\n(.*?)```", page, re.DOTALL) if BALANCER in text)
+
+    def leaves(tree: Mapping[str, Any], above: str) -> Iterator[str]:
+        for name, value in tree.items():
+            yield from leaves(value, f"{above}{name}.") if isinstance(value, dict) else (f"{above}{name}",)
+
+    assert yaml.safe_load(block) == yaml.safe_load(SEED)
+    assert sorted(leaves(yaml.safe_load(block), "")) == sorted(KEYS)
 
 
 @pytest.mark.parametrize(

@@ -59,14 +59,21 @@ class Options:
     min: int = option(1, "the least that a weight is lowered to", least=1)
     max: int = option(10, "the most that a weight is raised to", least=1)
     base: str = option("smooth_wrr", "the policy that picks by the weights", choices=tuple(_BASES))
+    base_opt: str = option("", "options of that policy: name=value, joined by +")
 
     def __post_init__(self) -> None:
         self.rule()
+        self.picking()
 
     def rule(self) -> Thresholds:
         """The thresholds; raises ValueError where they contradict each other."""
         errors, latencies = (self.error_high, self.error_low), (self.latency_high, self.latency_low)
         return Thresholds(self.min_requests, *errors, *latencies, self.min, self.max)
+
+    def picking(self) -> Policy:
+        """The policy that picks, with its options set; raises UsageError for what cannot be set so."""
+        pairs = (part.partition("=") for part in self.base_opt.split("+") if part.strip())
+        return _BASES[self.base].with_options({name.strip(): value for name, _, value in pairs})
 
 
 class _Known(Window):
@@ -99,7 +106,7 @@ class DynamicWeight:
             base = 1 if weightless else peer.weight
             if window.base != base:  # a weight made of another one says nothing
                 window.base, peer.override = base, base if weightless else None
-        base_policy = _BASES[options.base]
+        base_policy = options.picking()
         self._base = base_policy.build(peers, setup._replace(options=base_policy.options))
         self._pick = self._base.pick
 
