@@ -10,6 +10,7 @@ import pytest
 
 from lbctl.balance.balancer import Balancer
 from lbctl.balance.peer import Peer
+from lbctl.balance.policies import weighted_random
 from lbctl.balance.policies.base import Call, Learning, Setup
 from lbctl.balance.policies.dynamic_weight import POLICY
 from lbctl.balance.window import Window
@@ -158,6 +159,14 @@ def test_draws_can_be_the_base_and_are_judged_as_draws() -> None:
     evidence = backends.balancer.evidence()
     assert evidence.drawn == 6000
     assert evidence.chi2 < 30  # two epochs, two degrees of freedom
+
+
+def test_the_base_has_options_of_its_own() -> None:
+    options = POLICY.with_options({"base": "weighted_random", "base-opt": "form=hybrid+threshold=7"}).options
+    assert options.picking() == weighted_random.POLICY.with_options({"form": "hybrid", "threshold": "7"})
+    for wrong in ("form=none", "shape=1"):
+        with pytest.raises(UsageError, match="weighted_random"):
+            POLICY.with_options({"base": "weighted_random", "base-opt": wrong})
 
 
 def test_why_tells_how_calls_ended() -> None:
