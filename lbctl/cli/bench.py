@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 import sys
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from lbctl.cli.flags import Flags, one_of, option
 from lbctl.cli.options import with_settings
 from lbctl.cli.settings import Settings
-from lbctl.cli.values import option_parser, parse_count
+from lbctl.cli.values import parse_count
 from lbctl.errors import UsageError
 
 if TYPE_CHECKING:
@@ -27,7 +29,7 @@ EXAMPLES = (
 )
 FORMATS = ("table", "json", "yaml", "csv")
 _MOST = 100_000
-_WEIGHTS = ("uniform", "skewed")
+_FLEETS = "Fleets"
 
 
 def _sizes(text: str) -> tuple[int, ...]:
@@ -37,10 +39,30 @@ def _sizes(text: str) -> tuple[int, ...]:
     return sizes
 
 
-def _weights(text: str) -> str:
-    if text not in _WEIGHTS:
-        raise ValueError(f"{text!r} is not one of {', '.join(_WEIGHTS)}")
-    return text
+@dataclass(frozen=True, slots=True)
+class BenchFlags(Flags):
+    """The fleets that are measured."""
+
+    backends: Annotated[  # parsed: typer has no name for what a parser returns
+        Any,
+        option(
+            "--backends",
+            text="how many, comma-separated (default 3,10,50,100,1000)",
+            metavar="LIST",
+            panel=_FLEETS,
+            parse=_sizes,
+        ),
+    ] = None
+    weights: Annotated[
+        str | None,
+        option(
+            "--weights",
+            text="uniform: 1 to 100 by chance; skewed: 1, and 100 for every tenth (default: both)",
+            metavar="KIND",
+            panel=_FLEETS,
+            parse=one_of("uniform", "skewed"),
+        ),
+    ] = None
 
 
 @with_settings(registry=False, outputs=FORMATS, headers=True)
@@ -49,27 +71,8 @@ def bench(
     names: Annotated[
         list[str] | None, typer.Argument(metavar="NAME", help="only these policies", show_default=False)
     ] = None,
-    backends: Annotated[  # noqa: ANN401 - what its parser makes of it, and so below
-        Any,
-        typer.Option(
-            "--backends",
-            parser=option_parser(_sizes),
-            metavar="LIST",
-            help="how many, comma-separated (default 3,10,50,100,1000)",
-            show_default=False,
-        ),
-    ] = None,
-    weights: Annotated[  # noqa: ANN401
-        Any,
-        typer.Option(
-            "--weights",
-            parser=option_parser(_weights),
-            metavar="KIND",
-            help="uniform: 1 to 100 by chance; skewed: 1, and 100 for every tenth (default: both)",
-            show_default=False,
-        ),
-    ] = None,
     *,
+    measure: BenchFlags,
     settings: Settings,
 ) -> int:
     """Measure what picks cost."""
@@ -77,7 +80,7 @@ def bench(
 
     if what != "policies":
         raise UsageError(f"bench measures policies, not {what!r}", "lbctl bench policies [NAME...]")
-    wanted = Bench(_chosen(names or []), backends or SIZES, (weights,) if weights else WEIGHTS)
+    wanted = Bench(_chosen(names or []), measure.backends or SIZES, (measure.weights,) if measure.weights else WEIGHTS)
     print(_measured(wanted, settings), flush=True)  # noqa: T201
     return 0
 

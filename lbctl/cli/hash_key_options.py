@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 from lbctl.balance.keys import FORMS, Source, parse_source
-from lbctl.balance.policies import POLICIES
-from lbctl.balance.policies.base import Policy
 from lbctl.cli.flags import Flags, option
 from lbctl.cli.metadata import parse_name
 from lbctl.errors import UsageError
+
+if TYPE_CHECKING:
+    from lbctl.balance.policies.base import Policy
 
 
 def parse_hash_key(text: str) -> Source:
@@ -46,6 +47,8 @@ def source_for(policy: Policy, flags: HashKeyFlags) -> Source | None:
             f"give one of {FORMS}",
         )
     if source is not None and not policy.keyed:
+        from lbctl.balance.policies import POLICIES
+
         takes = ", ".join(name for name, each in POLICIES.items() if each.keyed)
         raise UsageError(f"--hash-key: policy {policy.name} does not pick by key", f"those that do are {takes}")
     return source

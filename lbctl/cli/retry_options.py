@@ -7,13 +7,12 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Final
 
-from lbctl.balance.policies import POLICIES
-from lbctl.balance.policies.base import Policy
 from lbctl.cli.flags import Flags, option
 from lbctl.cli.values import parse_count, parse_duration, parse_percent, parse_positive_duration, parse_rate
 from lbctl.errors import UsageError
 
 if TYPE_CHECKING:  # they take a while, and most commands do without
+    from lbctl.balance.policies.base import Policy
     from lbctl.balance.service_config import ServiceConfig
     from lbctl.commands.repeating import Configured
     from lbctl.load.throttle import Allowance
@@ -123,6 +122,8 @@ def balanced(config: ServiceConfig, given: Policy | None, setting: str | None) -
             () if given.name == wanted.policy else (f"--policy {given.name} counts, not {wanted.named} of the config",)
         )
         return Balanced(given, note)
+    from lbctl.balance.policies import POLICIES
+
     policy = POLICIES[wanted.policy].with_options(wanted.options)
     return Balanced(policy, tuple(_chosen(policy, wanted.named, setting)))
 
