@@ -75,14 +75,20 @@ def judge_chance_so_far(evidence: Evidence) -> Finding:
     test = _tested(evidence)
     p = exp(min(0.0, -evidence.log_factor))
     if p < ALPHA:
-        return Finding(*_certain(evidence, test.effect, f"p {p:.2g} so far"), p=p, effect=test.effect)
+        effect = test.effect if test.dof else None
+        return Finding(*_certain(evidence, effect, f"p {p:.2g} so far"), p=p, effect=effect)
     if not test.dof or not _alone(evidence, test):
         return Finding("too_few", _needed(evidence))
     return Finding("balanced", "what chance would make, so far", p=p, effect=test.effect)
 
 
-def _certain(evidence: Evidence, effect: float, summary: str) -> tuple[str, str]:
-    """Verdict and note where chance is out of the question: a difference too small to matter is none."""
+def _certain(evidence: Evidence, effect: float | None, summary: str) -> tuple[str, str]:
+    """Verdict and note where chance is out of the question: a difference too small to matter is none.
+
+    What is certain of counts too few for an effect size is gross.
+    """
+    if effect is None:
+        return "skewed", f"{blame(evidence.backends)} ({summary})"
     if effect < PRACTICAL:
         return "balanced", f"practically equal: effect size {effect:.4f} ({summary})"
     return "skewed", f"{blame(evidence.backends)} (effect size {effect:.2g}, {summary})"
