@@ -1,0 +1,142 @@
+"""Runs of policies that go by feedback, judged at their end by playing them again, and when that cannot be done."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from functools import partial
+
+import pytest
+
+from lbctl.balance.policies import POLICIES
+from lbctl.load.plan import Task
+from lbctl.stats.report import Report
+from tests.load.rig import instance, plan
+from tests.load.stage import Stage, staged, task
+
+
+def feedback(requests: int = 120, policy: str = "least_conn") -> Task:
+    return task(plan(concurrency=4, requests=requests), policy)
+
+
+async def answered(stage: Stage, calls: int) -> None:
+    """Have that many calls answered, after a millisecond each, whoever has one."""
+    for _ in range(calls):
+        end = stage.end(1 if stage.end(1).waiting else 2)
+        await stage.do(partial(end.answer, 1))
+
+
+async def ended(stage: Stage, calls: int) -> Report:
+    await answered(stage, calls)
+    return await stage.over()
+
+
+async def test_a_run_is_not_judged_while_it_goes_on_and_its_shares_have_to_fit_at_the_end() -> None:
+    async with staged(feedback()) as stage:
+        await stage.drive(1, 2)
+        await answered(stage, 60)
+        stage.clock.advance(1.0)  # a verdict may be a little old
+        before = stage.report()
+        assert (before.balance.verdict, before.balance.expectation) == ("not_applicable", "feedback")
+        assert [row.band for row in before.backends] == [None, None]
+        after = await ended(stage, 60)
+        assert after.balance.verdict in ("balanced", "skewed")
+        for row in after.backends:
+            assert row.band is not None
+            assert 0.0 <= row.band[0] < row.band[1] <= 1.0
+        inside = all(row.band[0] <= row.picks / 120 <= row.band[1] for row in after.backends if row.band)
+        assert inside == (after.balance.verdict == "balanced")
+
+
+async def test_picks_that_the_policy_would_not_have_made_are_skewed_and_the_figures_are_told() -> None:
+    async with staged(feedback()) as stage:
+        await stage.drive(1, 2)
+        await answered(stage, 119)
+        peer = next(iter(stage.run.backends.lanes.values())).peer
+        peer.picks += 400
+        peer.finished += 400
+        number = 1 if stage.end(1).waiting else 2
+        stage.end(number).answer(1)
+        assert stage.driving is not None
+        await stage.driving
+        balance = stage.run.report().balance
+        assert balance.verdict == "skewed"
+        assert "the same run simulated gives" in balance.note
+
+
+async def test_the_simulation_is_made_once_however_often_the_end_is_reported() -> None:
+    async with staged(feedback()) as stage:
+        await stage.drive(1, 2)
+        report = await ended(stage, 120)
+        assert stage.report().balance is report.balance
+
+
+async def test_few_calls_are_too_few() -> None:
+    async with staged(feedback(requests=39)) as stage:
+        await stage.drive(1, 2)
+        balance = (await ended(stage, 39)).balance
+        assert (balance.verdict, balance.note) == ("too_few", "39 picks are too few to judge: 40 are needed")
+
+
+async def test_a_run_with_a_backend_that_came_late_cannot_be_played_again() -> None:
+    async with staged(feedback()) as stage:
+        await stage.drive(1)
+        await answered(stage, 40)
+        await stage.apply(instance(1), instance(2))
+        await stage.run.backends.settled()
+        balance = (await ended(stage, 80)).balance
+        assert (balance.verdict, balance.note) == (
+            "not_applicable",
+            "no simulation of this run: backends or weights changed during it",
+        )
+
+
+async def test_a_run_whose_load_was_changed_by_hand_cannot_be_played_again() -> None:
+    async with staged(feedback()) as stage:
+        await stage.drive(1, 2)
+        await stage.do(lambda: stage.run.hand.scale(2.0))
+        balance = (await ended(stage, 120)).balance
+        assert balance.note == "no simulation of this run: its load was changed by hand"
+
+
+@pytest.mark.parametrize("name", ["weighted_random", "smooth_wrr"])
+async def test_policies_that_state_their_shares_need_no_simulation(name: str) -> None:
+    async with staged(feedback(policy=name)) as stage:
+        await stage.drive(1, 2)
+        report = await ended(stage, 120)
+        assert report.balance.verdict == "balanced"
+        assert [row.band for row in report.backends] == [None, None]
+
+
+async def test_the_first_call_of_a_run_is_explained_where_that_was_asked_for() -> None:
+    async with staged(replace(feedback(), explain=True)) as stage:
+        await stage.drive(1, 2)
+        found = stage.report().explanation
+        assert found is not None
+        assert (found.policy, found.hash_key) == ("least_conn", None)
+        assert [each.address for each in found.candidates] == ["127.0.0.1:1", "127.0.0.1:2"]
+        assert found.backend in {each.address for each in found.candidates}
+        assert len(found.columns) == len(found.candidates[0].figures)
+        await ended(stage, 120)
+        assert stage.report().explanation == found
+    async with staged(feedback()) as stage:
+        await stage.drive(1, 2)
+        assert stage.report().explanation is None
+
+
+async def test_the_policy_key_keeps_the_options_of_the_policy_the_run_started_with() -> None:
+    started = POLICIES["least_request"].with_options({"choice-count": "3"})
+    async with staged(replace(feedback(), policy=started)) as stage:
+        await stage.drive(1, 2)
+        assert (stage.report().policy, stage.report().policy_options) == ("least_request", {"choice-count": "3"})
+        report = await stage.do(lambda: stage.run.hand.next_policy(1))
+        assert (report.policy, report.policy_options) == ("fastest", {})
+        report = await stage.do(lambda: stage.run.hand.next_policy(-1))
+        assert (report.policy, report.policy_options) == ("least_request", {"choice-count": "3"})
+        assert stage.texts()[-1] == "policy -> least_request choice-count=3"
+
+
+async def test_policies_that_need_what_calls_do_not_have_are_left_out() -> None:
+    async with staged(feedback()) as stage:
+        await stage.drive(1, 2)
+        seen = {(await stage.do(lambda: stage.run.hand.next_policy(1))).policy for _ in range(len(POLICIES))}
+        assert seen == {name for name, policy in POLICIES.items() if not (policy.keyed or policy.wants)}
