@@ -48,7 +48,7 @@ def judge_bands(balance: Balance, counts: Sequence[int], addresses: Sequence[str
         max_delta=max(_off(share, band) for _, share, band in rows),
         max_over_expected=max(ratios, default=None),
         worst=worst,
-        note=f"{worst} got {share:.1%}, the same run simulated gives {band.low:.1%} to {band.high:.1%}"
+        note=f"{worst} got {share:.1%}, simulation gives {band.low * 100:.1f}-{band.high:.1%}"
         if skewed
         else "every share is where the same run, simulated, puts it",
     )

@@ -159,7 +159,9 @@ def _verdict(report: Report, look: Look) -> str:
     if balance.verdict == "skewed":
         worst = next((row for row in report.backends if row.address == balance.worst), None)
         return look.paint(style.err, "SKEWED: " + (_worst(report, worst, look) if worst else note))
-    reason = f", {note}" if note and (balance.p_value is None or note.startswith(TOO_EVEN)) else ""
+    if note.startswith(TOO_EVEN):
+        note = TOO_EVEN  # the figures are below
+    reason = f", {note}" if note and (balance.p_value is None or note == TOO_EVEN) else ""
     if balance.verdict == "balanced":
         return look.paint(style.ok, "balanced") + reason
     words = {"too_few": "too few calls to judge", "not_applicable": "not judged"}

@@ -158,8 +158,8 @@ def test_a_share_outside_its_band_is_skewed_and_the_band_is_named() -> None:
     found = judge_bands(FOLLOWS, [610, 390], ["a", "b"], BANDS)
     assert found.verdict == "skewed"
     assert found.note in (
-        "a got 61.0%, the same run simulated gives 50.0% to 60.0%",
-        "b got 39.0%, the same run simulated gives 40.0% to 50.0%",
+        "a got 61.0%, simulation gives 50.0-60.0%",
+        "b got 39.0%, simulation gives 40.0-50.0%",
     )
 
 

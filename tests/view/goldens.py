@@ -11,7 +11,17 @@ from lbctl.view.hammer_frame import build
 from lbctl.view.summary import summary
 from lbctl.view.theme import ASCII, PLAIN, UNICODE, Glyphs
 from lbctl.view.watch_frame import WatchUi, build_watch
-from tests.view.sample import left_and_joined, load_aware, open_loop, sample, seasoned, streaming, troubled
+from tests.view.sample import (
+    explained,
+    left_and_joined,
+    load_aware,
+    open_loop,
+    sample,
+    seasoned,
+    simulated,
+    streaming,
+    troubled,
+)
 from tests.view.sample_watch import watch_sample
 
 FOLDER = Path(__file__).parent.parent / "golden"
@@ -84,6 +94,10 @@ GOLDENS: dict[str, Callable[[], str]] = {
     "summary-verbose": lambda: summary(sample(5, end_reason="completed", in_flight=0), _COMMAND, verbose=True),
     "summary-streaming": lambda: summary(streaming(), _COMMAND),
     "summary-load-aware": lambda: summary(load_aware(), _COMMAND),
+    "summary-simulated": lambda: summary(simulated(), _COMMAND),
+    "summary-simulated-skewed": lambda: summary(simulated(skewed=True), _COMMAND),
+    "summary-explained": lambda: summary(explained(), _COMMAND),
+    "summary-explained-many": lambda: summary(explained(40), _COMMAND, glyphs=ASCII),
     "summary-nothing": lambda: summary(sample(0, calls=0, generator=_WARNED), glyphs=ASCII),
 }
 

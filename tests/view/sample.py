@@ -12,7 +12,9 @@ from lbctl.stats.histogram import Histogram
 from lbctl.stats.report import (
     BackendRow,
     Balance,
+    Candidate,
     ErrorGroup,
+    Explanation,
     Generator,
     Load,
     Report,
@@ -273,3 +275,30 @@ def load_aware() -> Report:
     note = "no share can be stated beforehand where picks follow feedback"
     balance = Balance("feedback", "not_applicable", 0.2, None, None, None, 1.4, "10.0.0.11:50051", note)
     return replace(report, policy="p2c_ewma", policy_options={"decay": "10s"}, balance=balance)
+
+
+def simulated(*, skewed: bool = False) -> Report:
+    """Return the same at its end, held against a simulation of it."""
+    report = load_aware()
+    note = "every share is where the same run, simulated, puts it"
+    if skewed:
+        note = "10.0.0.11:50051 got 58.1%, simulation gives 38.2-51.4%"
+    balance = replace(report.balance, verdict="skewed" if skewed else "balanced", note=note, max_delta=0.03)
+    bands = ((0.382, 0.514), (0.25, 0.331), (0.0, 0.0019))
+    rows = tuple(replace(row, band=band) for row, band in zip(report.backends, bands, strict=True))
+    return replace(report, balance=balance, backends=rows)
+
+
+def explained(candidates: int = 3) -> Report:
+    """Return a finished run whose first call is explained."""
+    report = sample(max(candidates, 1), end_reason="completed", in_flight=0)
+    rows = report.backends[:candidates]
+    why = Explanation(
+        policy="ring_hash",
+        backend=report.backends[-1].address,
+        hash_key="user-4711",
+        text="its key is hashed to 1358662563146998643: point 79 of 1029 is the first from there",
+        columns=("point", "of the ring"),
+        candidates=tuple(Candidate(row.key, row.address, (str(10**12 + n), f"{n}.5%")) for n, row in enumerate(rows)),
+    )
+    return replace(report, policy="ring_hash", explanation=why)

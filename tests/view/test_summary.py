@@ -3,10 +3,10 @@ from __future__ import annotations
 from dataclasses import replace
 
 from lbctl.model import Code, Event, Origin
-from lbctl.stats.report import ErrorGroup
+from lbctl.stats.report import Balance, ErrorGroup
 from lbctl.view.summary import summary
 from lbctl.view.text import cell_len
-from tests.view.sample import EVENTS, left_and_joined, sample
+from tests.view.sample import EVENTS, explained, left_and_joined, sample, simulated
 
 GROUPS = (
     ErrorGroup(Code.UNAVAILABLE, Origin.TRANSPORT, "connection reset by peer, once more", 40, {"127.0.0.1:33127": 30}),
@@ -79,3 +79,44 @@ def test_what_is_longer_than_a_line_goes_on_below_and_is_not_cut() -> None:
 def test_a_short_run_has_a_duration_and_a_slow_one_a_rate() -> None:
     assert "in 4.5ms (" in summary(sample(1, elapsed_s=0.0045))
     assert "in 80.0s (0.05/s)" in summary(sample(1, elapsed_s=80.0, completed=4))
+
+
+def test_counts_that_are_more_even_than_chance_are_said_to_be_and_the_figures_are_below() -> None:
+    note = "more even than chance would be: chi-square 0.0002, 2 degrees of freedom, p 1"
+    balance = Balance("multinomial", "balanced", 0.0, 0.0002, 2, 0.9999, 1.0, "10.0.0.11:50051", note, 0.0)
+    lines = summary(replace(sample(3), balance=balance)).splitlines()
+    assert "Distribution  balanced, more even than chance would be" in lines
+    assert "  chi-square 0.0002, df 2, p=1.00, effect 0.000; largest actual/expected 1.00" in lines
+
+
+def test_the_effect_of_a_difference_is_beside_its_chi_square() -> None:
+    balance = Balance("multinomial", "skewed", 0.05, 99.0, 1, 2e-23, 1.1, "10.0.0.11:50051", "", 0.0995)
+    assert "  chi-square 99, df 1, p<0.001, effect 0.100; largest actual/expected 1.10" in summary(
+        replace(sample(2), balance=balance)
+    )
+
+
+def test_bands_are_in_whole_per_cent_and_never_narrower_than_they_are() -> None:
+    rows = [line.split() for line in section(summary(simulated()), "Distribution")[1:4]]
+    assert [row[2] for row in rows] == ["38-52", "25-34", "0-1"]
+    assert {row[4] for row in rows} == {"-"}
+
+
+def test_no_line_of_an_explanation_or_a_simulation_is_wider_than_80_cells() -> None:
+    for report in (explained(), explained(40), simulated(), simulated(skewed=True)):
+        assert max(cell_len(line) for line in summary(report).splitlines()) <= 80
+
+
+def test_what_explains_a_call_is_cleaned() -> None:
+    why = explained().explanation
+    assert why is not None
+    hostile = replace(why, hash_key="\x1b[2Jkey", text="\x1b]0;title\x07because")
+    text = summary(replace(explained(), explanation=hostile))
+    assert "\x1b" not in text
+    assert "\\x1b[2Jkey" in text
+
+
+def test_a_pick_without_candidates_has_its_sentence_alone() -> None:
+    lines = section(summary(explained(0)), "Why")
+    assert len(lines) == 2
+    assert lines[0].startswith("  ring_hash: its key is hashed")
