@@ -6,11 +6,12 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Generic, NamedTuple, TypeVar
 
-from lbctl.view.text import cell_len, elide_left, elide_middle, left, right
+from lbctl.view.text import cell_len, elide, elide_left, elide_middle, left, right
 from lbctl.view.theme import Style
 
 R = TypeVar("R")
 _GAP = "  "
+_CUTS = {"left": elide_left, "middle": elide_middle, "right": elide}
 
 
 class Cell(NamedTuple):
@@ -29,7 +30,7 @@ class Column(Generic[R]):
     keep: int = 0
     numeric: bool = False
     shrink_to: int = 0  # a flexible column may get this narrow before columns are dropped
-    cut: str = "middle"  # middle | left: where a cell that does not fit is cut
+    cut: str = "middle"  # middle | left | right: where a cell that does not fit is cut
 
 
 class Rendered(NamedTuple):
@@ -118,8 +119,7 @@ def _line(
     parts = []
     for index in shown:
         column, cell = columns[index], cells[index]
-        cut = elide_left if column.cut == "left" else elide_middle
-        text = cut(cell.text, widths[index], ellipsis)
+        text = _CUTS[column.cut](cell.text, widths[index], ellipsis)
         padded = right(text, widths[index], ellipsis) if column.numeric else left(text, widths[index], ellipsis)
         if index == shown[-1]:
             padded = padded.rstrip()

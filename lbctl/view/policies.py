@@ -27,9 +27,9 @@ def policies_table(policies: Sequence[Policy], look: TableLook, *, wide: bool = 
     columns: list[Column[Policy]] = [
         Column("NAME", lambda p: Cell(p.name, "bold")),
         Column("KIND", lambda p: Cell(p.expectation.value), keep=2),
-        Column("COST", lambda p: Cell(p.cost), keep=3),
-        Column("KEY", lambda p: Cell("key" if p.keyed else NONE), keep=4),
-        Column("SUMMARY", lambda p: Cell(p.summary), keep=1),
+        Column("COST", lambda p: Cell(p.cost), keep=4),
+        Column("KEY", lambda p: Cell("key" if p.keyed else NONE), keep=3),
+        Column("SUMMARY", lambda p: Cell(p.summary), shrink_to=30, cut="right"),
         *(_wide_columns() if wide else []),
     ]
     return render(columns, policies, look.style, width=look.width, headers=look.headers, ellipsis=look.glyphs.ellipsis)

@@ -9,6 +9,7 @@ from collections.abc import Callable
 
 import pytest
 import yaml
+from jsonschema import Draft202012Validator
 
 from lbctl.balance.guide import about
 from lbctl.balance.policies import ALL_POLICIES, POLICIES
@@ -16,6 +17,12 @@ from lbctl.cli import run
 from tests.view.policy_reference import PAGE, page
 
 Call = Callable[..., tuple[int, str, str]]
+
+
+def check(document: object, name: str) -> None:
+    """Hold a document to its schema."""
+    schema = json.loads((PAGE.parent / f"{name}.schema.json").read_text(encoding="utf-8"))
+    Draft202012Validator(schema).validate(document)
 
 
 @pytest.fixture
@@ -60,6 +67,7 @@ def test_the_page_of_a_policy_has_its_rule_its_options_and_the_picks_of_its_real
 def test_every_policy_explains_itself_to_programs(said: Call, name: str) -> None:
     status, out, _ = said("policies", name, "-o", "json")
     document = json.loads(out)
+    check(document, "policies")
     (policy,) = document["policies"]
     assert (status, document["schema"], policy["name"]) == (0, "lbctl.policies/v1", name)
     assert policy["about"]
@@ -77,9 +85,34 @@ def test_a_policy_that_does_not_exist_is_not_found_and_the_nearest_are_named(sai
     assert said("policies", "nope")[2] == "error: there is no policy 'nope'\nhint: see what there is: lbctl policies\n"
 
 
+@pytest.mark.parametrize(
+    ("columns", "hidden"), [(160, []), (100, ["COST"]), (80, ["COST"]), (60, ["KIND", "COST", "KEY"])]
+)
+def test_columns_that_do_not_fit_are_left_out_the_least_telling_first_and_named(
+    said: Call, monkeypatch: pytest.MonkeyPatch, columns: int, hidden: list[str]
+) -> None:
+    monkeypatch.setattr("sys.stdout.isatty", lambda: True)
+    monkeypatch.setenv("COLUMNS", str(columns))
+    monkeypatch.setenv("NO_COLOR", "1")
+    _, out, err = said("policies")
+    assert err == (f"hidden: {', '.join(hidden)} (use -o wide)\n" if hidden else "")
+    assert max(map(len, out.splitlines())) <= columns
+    titles = said("policies", "-o", "wide")[1].splitlines()[0].split()
+    assert titles == ["NAME", "KIND", "COST", "KEY", "SUMMARY", "ALIASES", "OPTIONS"]
+    assert out.splitlines()[0].split() == [title for title in titles[:5] if title not in hidden]
+
+
+def test_a_list_for_programs_has_every_policy_without_its_page(said: Call) -> None:
+    document = json.loads(said("policies", "-o", "json")[1])
+    check(document, "policies")
+    assert [policy["name"] for policy in document["policies"]] == list(ALL_POLICIES)
+    assert {policy["about"] for policy in document["policies"]} == {None}
+
+
 def test_a_bench_has_a_figure_for_every_policy_number_and_kind_of_weights(said: Call) -> None:
     status, out, err = said("bench", "policies", "round_robin", "p2c", "maglev", "--backends", "3,10", "-o", "json")
     document = json.loads(out)
+    check(document, "bench")
     assert (status, err, document["schema"]) == (0, "", "lbctl.bench/v1")
     assert [(cost["policy"], cost["weights"], cost["backends"]) for cost in document["costs"]] == [
         (policy, weights, size)

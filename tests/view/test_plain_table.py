@@ -56,3 +56,8 @@ def test_an_event_is_time_kind_address_and_what_happened() -> None:
     assert line.split(maxsplit=3)[1:] == ["weight", "127.0.0.1:1", "weight 2 -> 0\\x1b[2J"]
     assert line[6:12] == "31.204"
     assert event_line(Event(1.0, "resync", None, "registry lost"), at).split()[1:3] == ["resync", "-"]
+
+
+def test_a_sentence_that_does_not_fit_is_cut_at_its_end() -> None:
+    columns: list[Column[str]] = [Column("WORDS", Cell, shrink_to=8, cut="right")]
+    assert render(columns, ["alphabetically"], PLAIN, width=9).lines[1] == "alphabet…"
