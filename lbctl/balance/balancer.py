@@ -35,6 +35,7 @@ from lbctl.balance.split import Split
 from lbctl.model import Code, Identity, Instance, Reply
 
 _OK: Final = Reply(Code.OK)
+_LOOKS: Final = 40  # at a law that is known in parts: some 50 ms each
 _IGNORES_HEALTH: Final = "pick_first"  # the one policy of gRPC that does
 
 
@@ -247,9 +248,9 @@ class Balancer:
         """Return the picks that every peer, listed or departed, should have had by now."""
         return self._ledger.expectations(self._everyone())
 
-    def evidence(self) -> Evidence:
-        """Return what a verdict on the balance needs to know."""
-        self._revise()
+    def evidence(self, *, over: bool = False) -> Evidence:
+        """Return what a verdict on the balance needs to know; when the run is ``over`` a law may take its time."""
+        self._revise(_LOOKS if over else 1)
         everyone = self._everyone()
         picks = sum(peer.judged for peer in everyone)
         return replace(
@@ -263,9 +264,15 @@ class Balancer:
         self._explained = explained
         self.renew()
 
-    def _revise(self) -> None:
-        if self._picker is not None:
-            self._ledger.revise(self._picker.law())
+    def _revise(self, looks: int = 1) -> None:
+        """See what the picks obey, as far as so many looks can tell."""
+        picker = self._picker
+        if picker is None:
+            return
+        law = picker.law()
+        while law.partial and looks > 1:
+            law, looks = picker.law(), looks - 1
+        self._ledger.revise(law)
 
     def _everyone(self) -> list[Peer]:
         return [*self._peers.values(), *self._departed.values()]

@@ -39,7 +39,7 @@ class Split:
         shares = [
             percent / 100 * share for percent, law in zip(self._percents, laws, strict=True) for share in law.shares
         ]
-        return Law(shares, math.inf, drawn=all(law.drawn for law in laws))
+        return Law(shares, math.inf, drawn=all(law.drawn for law in laws), partial=any(law.partial for law in laws))
 
     def retire(self) -> None:
         for picker in self._pickers:

@@ -160,7 +160,7 @@ class Reporter:
     def _judged(self, *, fresh: bool) -> Balance:
         now = self.clock.now_ns()
         if fresh or self._balance is None or now - self._balance_ns > _BALANCE_AGE_NS:
-            self._balance = judge(self.balancer.evidence(), over=fresh)
+            self._balance = judge(self.balancer.evidence(over=fresh), over=fresh)
             self._balance_ns = now
             if fresh:
                 self._balance, self._bands = self._replayed(self._balance)

@@ -40,6 +40,7 @@ def test_the_order_is_that_of_kitex(vector: dict[str, dict[str, str]]) -> None:
     assert letters(drawn(built("iwrr", fleet(vector["given"]["weights"])), len(order))) == order  # type: ignore[arg-type]
 
 
+@pytest.mark.slow
 def test_the_order_is_that_of_two_queues_in_ten_thousand_cases() -> None:
     rng = Random(3)
     for _ in range(10_000):

@@ -6,6 +6,7 @@ from random import Random
 
 import pytest
 
+from lbctl.balance.balancer import Balancer
 from lbctl.balance.keys import MOST_KEYS, Keys, parse_source
 from lbctl.balance.policies import POLICIES
 from lbctl.balance.policies.base import Call
@@ -211,3 +212,17 @@ def test_of_very_many_keys_some_more_are_looked_up_each_time_and_then_the_law_is
 def test_rendezvous_looks_up_the_fewer_keys_the_more_backends_there_are() -> None:
     found = [picker("rendezvous", at(hosts(count))).affordable for count in (1, 4, 200)]
     assert found == [100_000, 25_000, 500]
+
+
+def test_at_the_end_of_a_run_the_owners_of_all_keys_are_known_however_short_it_was() -> None:
+    source = keys("zipf(1.1,100000)")
+    balancer = Balancer(POLICIES["rendezvous"], Random(1), source)
+    for peer in balancer.update(peer.instance for peer in at(hosts(3))).added:
+        balancer.mark(peer, ready=True)
+    made = balancer.picker
+    assert made is not None
+    for number in range(1000):
+        made.pick(Call(number, next(source))).picks += 1
+    during, after = balancer.evidence(), balancer.evidence(over=True)
+    assert (during.unjudged, during.drawn) == (1000, 0)
+    assert (after.unjudged, after.drawn) == (0, 1000)

@@ -4,6 +4,7 @@ from collections import Counter
 from math import gcd
 from random import Random
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -32,6 +33,7 @@ def test_the_order_of_4_3_2_is_the_documented_one() -> None:
     assert letters(drawn(built("wrr_lvs", fleet([4, 3, 2])), 18)) == "AABABCABC" * 2
 
 
+@pytest.mark.slow
 def test_the_order_is_that_of_the_kernels_loop_in_ten_thousand_cases() -> None:
     rng = Random(2)
     for _ in range(10_000):

@@ -141,6 +141,7 @@ async def test_apply_writes_what_was_found_and_the_leases_go_on(standing: Standi
         assert 0 < left.ttl <= left.granted == 30
 
 
+@pytest.mark.slow
 async def test_it_goes_on_from_the_base_until_ctrl_c(standing: Standing) -> None:
     """An owner that registers again is one that somebody wrote: two looks later its weight is found again."""
     arguments = (*MEASURE, "--every", "1s", "--confirm", "2", "--apply", "-o", "jsonl")

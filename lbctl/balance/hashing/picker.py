@@ -67,7 +67,7 @@ class KeyPicker(ABC):
         if not self._next:
             return Law(self._owned, drawn=population.drawn)
         rest = max(0.0, 1.0 - sum(self._owned))
-        return Law([owned + rest * arc for owned, arc in zip(self._owned, arcs, strict=True)])
+        return Law([owned + rest * arc for owned, arc in zip(self._owned, arcs, strict=True)], partial=True)
 
     def _look_up(self, population: Population) -> None:
         """Add the keys that come next to what their owners own."""

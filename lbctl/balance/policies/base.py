@@ -43,11 +43,13 @@ class Law(NamedTuple):
     ``shares``: the expected share of each peer, 0..1, in the order of the set. ``bound``: how far, in calls, a count
     may get from picks x share, whatever their number; inf where nothing bounds it. ``drawn``: every pick is an
     independent draw with these shares. Neither bound nor drawn: they are a guide, and no test can be made of them.
+    ``partial``: more is known when the picker is asked again, which takes it a while each time.
     """
 
     shares: Sequence[float]
     bound: float = math.inf
     drawn: bool = False
+    partial: bool = False
 
 
 class Why(NamedTuple):
