@@ -14,7 +14,7 @@ from lbctl.balance.alias import AliasTable
 from lbctl.balance.draws import EXPANDED, Alias, Cumulative, Expanded, Hybrid, Table, capped, weight_cap
 from lbctl.balance.peer import Peer
 from lbctl.balance.policies import POLICIES
-from lbctl.balance.policies.base import Picker, Setup
+from lbctl.balance.policies.base import Law, Picker, Setup
 from lbctl.stats.chi_square import p_value
 from tests.balance.fleet import ANY, VECTORS, built, drawn, fleet, letters
 
@@ -88,7 +88,7 @@ def test_every_form_draws_independently_by_weight(form: str) -> None:
     picker = random_by(peers, form=form)
     order = letters(drawn(picker, 20_000))
     counts = Counter("ABCD".index(letter) for letter in order)
-    assert picker.law() == ([0.5, 0.3, 0.15, 0.05], float("inf"), True)
+    assert picker.law() == Law([0.5, 0.3, 0.15, 0.05], drawn=True)
     assert p_value(chi_square(counts, weights), 3) > 1e-6
     repeats = sum(a == b for a, b in pairwise(order)) / (len(order) - 1)
     assert abs(repeats - (0.25 + 0.09 + 0.0225 + 0.0025)) < 0.025  # sum of p squared, six standard deviations

@@ -30,7 +30,13 @@ def blocks() -> list[Block]:
     ]
 
 
-@pytest.mark.parametrize("block", blocks(), ids=lambda block: block.name)
+def marked(block: Block) -> object:
+    """A page takes as long as what it shows."""
+    marks = () if block.name.startswith("README") else pytest.mark.slow
+    return pytest.param(block, id=block.name, marks=marks)
+
+
+@pytest.mark.parametrize("block", map(marked, blocks()))
 async def test_every_command_of_a_page_ends_well(block: Block, tmp_path: Path) -> None:
     done = await lbctl("demo", *block.options, "--", "sh", "-e", "-c", block.script, cwd=tmp_path)
     assert done.status == 0, done.err

@@ -9,7 +9,7 @@ import pytest
 from tests.e2e.conftest import Standing
 from tests.e2e.runs import events_of, hammer, lbctl
 
-pytestmark = pytest.mark.e2e
+pytestmark = [pytest.mark.e2e, pytest.mark.slow]
 
 QUICK = ("--policy-opt", "blackout-period=0s", "--policy-opt", "weight-update-period=100ms")
 SILENT = "servers do not report load: this policy is round robin"
@@ -31,7 +31,6 @@ def warned(document: dict[str, Any], text: str) -> bool:
     return any(text in warning for warning in document["generator"]["warnings"])
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("beside", [False, True], ids=["in trailers", "out of band"])
 async def test_backends_get_what_they_say_they_can_do(beside: bool) -> None:
     oob = ("--policy-opt", "enable-oob-load-report=true", "--policy-opt", "oob-reporting-period=100ms")
@@ -103,7 +102,6 @@ async def test_a_backend_that_fails_all_its_calls_at_once_attracts_none_by_done_
     assert document["errors"] == document["codes"]["UNAVAILABLE"] < 90
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("orca", ["--orca", "--seed 1"], ids=["figures of the servers", "round trips of probes"])
 async def test_probes_keep_calls_away_from_a_slow_backend(orca: str) -> None:
     demo = f"{orca} --weights 1,1,1 --latency 1ms,1ms,50ms"
