@@ -36,7 +36,7 @@ def marked(block: Block) -> object:
     return pytest.param(block, id=block.name, marks=marks)
 
 
-@pytest.mark.parametrize("block", map(marked, blocks()))
+@pytest.mark.parametrize("block", [marked(block) for block in blocks()])
 async def test_every_command_of_a_page_ends_well(block: Block, tmp_path: Path) -> None:
     done = await lbctl("demo", *block.options, "--", "sh", "-e", "-c", block.script, cwd=tmp_path)
     assert done.status == 0, done.err
