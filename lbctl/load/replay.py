@@ -8,6 +8,7 @@ from typing import Final
 
 from lbctl.balance.balancer import Balancer
 from lbctl.balance.envelope import Band, envelope
+from lbctl.balance.evidence import UNSTEADY
 from lbctl.balance.peer import Peer
 from lbctl.balance.policies import POLICIES
 from lbctl.balance.policies.base import Reported
@@ -30,10 +31,11 @@ def replayed(
     """Return the verdict, and where each share should be; both as they were where the run cannot be played again."""
     if balance.verdict != "not_applicable" or balance.expectation != "feedback":
         return balance, _NONE
-    obstacle = _obstacle(balancer, plan, loop)
+    known = [lane for lane in lanes if lane.peer.judged or balancer.expected(lane.peer)]
+    judged = [lane for lane in known if not lane.peer.bars]  # guards are not played again
+    obstacle = _obstacle(balancer, plan, loop) or _kept_out(known, judged)
     if obstacle:
         return replace(balance, note=f"no simulation of this run: {obstacle}"), _NONE
-    judged = [lane for lane in lanes if lane.peer.judged or balancer.expected(lane.peer)]
     counts = [lane.peer.judged for lane in judged]
     picks, in_flight = sum(counts), loop.concurrency or 1
     missing = enough(picks, len(judged), in_flight)
@@ -56,6 +58,13 @@ def _obstacle(balancer: Balancer, plan: Plan, loop: Loop) -> str:
     if loop.rps != plan.rps or (plan.rps is None and loop.concurrency != plan.concurrency):
         return "its load was changed by hand"
     return ""
+
+
+def _kept_out(known: Sequence[Lane], judged: Sequence[Lane]) -> str:
+    """Whether those that guards keep out got more than the first few picks, before or in spite of that."""
+    picks = sum(lane.peer.judged for lane in known)
+    rest = sum(lane.peer.judged for lane in judged)
+    return "guards kept backends out of it" if picks - rest > UNSTEADY * picks else ""
 
 
 def _modelled(lane: Lane, tally: Tally) -> Modelled:

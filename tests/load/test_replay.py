@@ -90,6 +90,39 @@ async def test_a_run_with_a_backend_that_came_late_cannot_be_played_again() -> N
         )
 
 
+async def barred_after(stage: Stage, calls: int) -> Report:
+    """The end of a run of 240 calls in which a guard keeps the third backend out after so many answers."""
+    await stage.drive(1, 2, 3)
+    third = list(stage.run.backends.lanes.values())[2].peer
+    answers = 0
+    while answers < calls or third.in_flight:
+        if answers >= calls and not third.bars:
+            await stage.do(lambda: stage.run.hand.balancer.bar(third, "breaker", barred=True))
+        end = stage.end(3) if stage.end(3).waiting else stage.end(1) if stage.end(1).waiting else stage.end(2)
+        await stage.do(partial(end.answer, 1))
+        answers += 1
+    if not third.bars:
+        await stage.do(lambda: stage.run.hand.balancer.bar(third, "breaker", barred=True))
+    return await ended(stage, 240 - answers)
+
+
+async def test_a_backend_that_a_guard_kept_out_from_the_start_is_no_part_of_the_simulation() -> None:
+    async with staged(feedback(requests=240)) as stage:
+        report = await barred_after(stage, 0)
+        *others, third = report.backends
+        assert 0 < third.picks <= 0.02 * 240
+        assert third.band is None
+        assert all(row.band is not None for row in others)
+        assert third.address not in report.balance.note
+
+
+async def test_a_run_in_which_a_guard_kept_a_backend_out_later_cannot_be_played_again() -> None:
+    async with staged(feedback(requests=240)) as stage:
+        report = await barred_after(stage, 60)
+        assert report.balance.verdict == "not_applicable"
+        assert report.balance.note.startswith("no simulation of this run: ")
+
+
 async def test_a_run_whose_load_was_changed_by_hand_cannot_be_played_again() -> None:
     async with staged(feedback()) as stage:
         await stage.drive(1, 2)
