@@ -50,6 +50,11 @@ class Peer:
         return self.instance.effective_weight
 
     @property
+    def weight_used(self) -> float:
+        """The weight of a policy that goes by weights: its own or the registry's, and the part of it that counts."""
+        return (self.weight if self.override is None else self.override) * self.scale
+
+    @property
     def scale(self) -> float:
         """The part of its weight that counts."""
         return self.warmth * self.coverage

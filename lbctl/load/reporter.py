@@ -116,6 +116,7 @@ class Reporter:
             explanation=self.explanation,
             guards=self.guarding.plan.stated if self.guarding is not None else {},
             turned_away=dict(self.guarding.turned_away) if self.guarding is not None else {},
+            hash_key=None if task.keys is None else task.keys.spelled,
         )
 
     def _grace_left_s(self) -> float:
@@ -218,6 +219,7 @@ def _row(lane: Lane, expected: float, wire: Wire, band: Band | None, guarded: Ma
         ejections=guarded.get("ejections", 0),
         trips=guarded.get("trips", 0),
         warmth=peer.warmth,
+        override=None if peer.weight_used == peer.weight or lane.left_s is not None else peer.weight_used,
     )
 
 

@@ -17,6 +17,7 @@ are balanced, with a note: they were hardly drawn.
 
 from __future__ import annotations
 
+from dataclasses import replace
 from math import log, sqrt
 
 from lbctl.stats.chance import judge_chance, judge_chance_so_far
@@ -32,9 +33,11 @@ def judge(evidence: Evidence, *, over: bool = True) -> Balance:
     rows = evidence.backends
     finding = _finding(evidence, over=over)
     picks = sum(row.picks for row in rows)
+    stated = evidence.expectation != "feedback" or (picks > 0 and not evidence.unjudged)
     worst = max(rows, key=lambda row: (abs(row.picks - row.expected), row.address), default=None)
     if worst is None or not picks:
-        return Balance(evidence.expectation, finding.verdict, None, None, None, None, None, None, finding.note)
+        nothing = Balance(evidence.expectation, finding.verdict, None, None, None, None, None, None, finding.note)
+        return replace(nothing, stated=stated)
     largest = max((row.picks / row.expected for row in rows if row.expected >= 1.0), default=0.0)
     return Balance(
         expectation=evidence.expectation,
@@ -47,6 +50,7 @@ def judge(evidence: Evidence, *, over: bool = True) -> Balance:
         worst=worst.address,
         note=finding.note,
         effect=finding.effect,
+        stated=stated,
     )
 
 

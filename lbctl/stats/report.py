@@ -84,6 +84,7 @@ class BackendRow:
     ejections: int = 0  # as an outlier
     trips: int = 0  # times its breaker opened
     warmth: float = 1.0  # the part of its weight it has, while it warms up
+    override: float | None = None  # the weight that counts now, where it is not the registry's
 
 
 @dataclass(frozen=True, slots=True)
@@ -164,6 +165,7 @@ class Balance:
     worst: str | None  # address of the backend with the largest difference
     note: str = ""  # one sentence that explains the verdict
     effect: float | None = None  # Cohen's w, where chance was judged: 0.1 is small, under 0.01 is nothing
+    stated: bool = True  # shares could be stated beforehand; if not, the expected ones are but a guide
 
 
 @dataclass(frozen=True, slots=True)
@@ -244,6 +246,7 @@ class Report:
     repeated: Repeated | None = None  # where a policy makes further attempts
     guards: Mapping[str, Mapping[str, str]] = field(default_factory=dict)  # what is around the policy, and its options
     turned_away: Mapping[str, int] = field(default_factory=dict)  # calls that were not let in, by the breaker's name
+    hash_key: str | None = None  # where the hash keys of calls come from, as it was typed
 
     @property
     def amplification(self) -> float | None:

@@ -3,22 +3,26 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from textwrap import wrap
 
 from lbctl.stats.report import BackendRow, Report
+from lbctl.view.standing import condition
 from lbctl.view.text import plural
 from lbctl.view.theme import Look
 
 _ROWS = 10
 _USUAL = frozenset({"ready", "connecting", "transient_failure", "drained", "left", "idle"})
+_STILL = {"ejected": "still out", "breaker_open": "still open", "half_open": "half-open"}  # after what was counted
 
 
 def guard_lines(report: Report, look: Look, width: int) -> list[str]:
     """Return nothing where no guard was asked for."""
     if not report.guards:
         return []
-    lines = [look.paint(look.style.bold, "Guards") + "  " + look.elide(_asked(report), width - 8)]
-    told = [(row, words) for row in report.backends if (words := ", ".join(_words(row)))]
-    lines += [f"  {look.show(row.address)}  {words}" for row, words in told[:_ROWS]]
+    lines = [look.paint(look.style.bold, "Guards"), *_asked(report, look, width)]
+    told = [(row, words) for row in report.backends if (words := ", ".join(guarded(row)))]
+    longest = max((len(look.show(row.address)) for row, _ in told[:_ROWS]), default=0)
+    lines += [f"  {look.left(look.show(row.address), longest)}  {words}" for row, words in told[:_ROWS]]
     if len(told) > _ROWS:
         lines.append(f"  {len(told) - _ROWS:,} more, all in the JSON document")
     for name, count in report.turned_away.items():
@@ -26,18 +30,20 @@ def guard_lines(report: Report, look: Look, width: int) -> list[str]:
     return lines
 
 
-def _asked(report: Report) -> str:
-    """What was asked for, as it would be typed, without the dashes."""
-    return "; ".join(
-        f"{name} {','.join(f'{key}={value}' for key, value in options.items())}".strip()
-        for name, options in report.guards.items()
-    )
+def _asked(report: Report, look: Look, width: int) -> Iterator[str]:
+    """What was asked for, as it would be typed, without the dashes: a line each, and more where that is not enough."""
+    for name, options in report.guards.items():
+        words = f"{name} {', '.join(f'{key}={value}' for key, value in options.items())}".strip()
+        for line in wrap(words, width - 2, subsequent_indent="    ", break_on_hyphens=False):
+            yield "  " + look.paint(look.style.muted, line)
 
 
-def _words(row: BackendRow) -> Iterator[str]:
-    if row.state not in _USUAL:
-        yield f"{row.state.replace('_', ' ')}{f' ({row.warmth:.0%} of its weight)' if row.state == 'warming' else ''}"
+def guarded(row: BackendRow) -> Iterator[str]:
+    """What guards did to a backend, and what they do to it now."""
     if row.ejections:
         yield f"ejected {plural(row.ejections, 'time')}"
     if row.trips:
         yield f"breaker opened {plural(row.trips, 'time')}"
+    if row.state not in _USUAL:
+        counted = row.ejections if row.state == "ejected" else row.trips
+        yield _STILL[row.state] if counted and row.state in _STILL else condition(row)

@@ -4,11 +4,17 @@ from __future__ import annotations
 
 from lbctl.stats.report import BackendRow, Report
 from lbctl.view.event_panel import error_lines, event_lines
+from lbctl.view.guard_lines import guarded
 from lbctl.view.latency_panel import charts, histogram_lines, two_histograms
 from lbctl.view.layout import Plan
-from lbctl.view.lines import filled, padded, rule
+from lbctl.view.lines import Span, coloured, filled, padded, rule
+from lbctl.view.standing import condition
+from lbctl.view.text import plural
 from lbctl.view.theme import Look
 from lbctl.view.ui import Ui
+
+_RULE = 8  # cells of a rule around its title and its end
+_TOLD_LEAST = 24
 
 
 def lower(report: Report, ui: Ui, plan: Plan, chosen: BackendRow | None, width: int, look: Look) -> list[str]:
@@ -21,7 +27,7 @@ def lower(report: Report, ui: Ui, plan: Plan, chosen: BackendRow | None, width: 
     if plan.histogram:
         lines += _one_histogram(report, ui, plan.histogram, chosen, width, look)
     rest = plan.lower - len(lines)
-    return lines + (_errors_and_events(report, rest, width, look) if rest >= 2 else [""] * rest)
+    return lines + (_errors_and_events(report, rest, chosen, width, look) if rest >= 2 else [""] * rest)
 
 
 def _one_histogram(report: Report, ui: Ui, lines: int, chosen: BackendRow | None, width: int, look: Look) -> list[str]:
@@ -36,7 +42,7 @@ def _one_histogram(report: Report, ui: Ui, lines: int, chosen: BackendRow | None
 def _halves(report: Report, ui: Ui, lines: int, chosen: BackendRow | None, width: int, look: Look) -> list[str]:
     start = width // 2
     one = _left_half(report, ui, lines, chosen, start - 1, look)
-    other = _right_half(report, lines, width - start, look)
+    other = _right_half(report, lines, chosen, width - start, look)
     return [padded(a, start) + b for a, b in zip(one, other, strict=True)]
 
 
@@ -57,17 +63,33 @@ def _left_half(report: Report, ui: Ui, lines: int, chosen: BackendRow | None, wi
     return filled(result + charts(ui.series, rest, width, look), lines)
 
 
-def _right_half(report: Report, lines: int, width: int, look: Look) -> list[str]:
+def _right_half(report: Report, lines: int, chosen: BackendRow | None, width: int, look: Look) -> list[str]:
     groups = error_lines(report, max(1, min(len(report.error_groups), lines // 3)), width, look)
-    head = [rule(f"ERRORS {report.errors:,}", width, look), *groups]
+    title = f"ERRORS {report.errors:,}"
+    head = [rule(title, width, look, _told(chosen, width - len(title), look)), *groups]
     rest = lines - len(head)
     if rest < 2:
         return filled(head, lines)
     return filled([*head, rule("EVENTS", width, look), *event_lines(report, rest - 1, width, look)], lines)
 
 
-def _errors_and_events(report: Report, lines: int, width: int, look: Look) -> list[str]:
+def _errors_and_events(report: Report, lines: int, chosen: BackendRow | None, width: int, look: Look) -> list[str]:
     room = lines - 1
     groups = error_lines(report, max(1, room // 3), width, look) if report.error_groups else []
     events = event_lines(report, room - len(groups), width, look)
-    return filled([rule(f"ERRORS {report.errors:,}  EVENTS", width, look), *groups, *events], lines)
+    title = f"ERRORS {report.errors:,}  EVENTS"
+    return filled([rule(title, width, look, _told(chosen, width - len(title), look)), *groups, *events], lines)
+
+
+def _told(chosen: BackendRow | None, room: int, look: Look) -> Span | None:
+    """What the row of the selected backend does not say: why it is out, what guards did, what failed without an end."""
+    words = [] if chosen is None else list(guarded(chosen)) or [condition(chosen)]
+    if chosen is not None and chosen.passed:
+        words.append(f"{plural(chosen.passed, 'attempt')} retried")
+    text = ", ".join(filter(None, words))
+    if chosen is None or not text:
+        return None
+    room -= _RULE
+    address = look.elide_left(look.show(chosen.address), room // 2)
+    line = look.elide(f"{look.glyphs.selected} {address} {look.show(text)}", room)
+    return coloured(look, look.style.muted, line) if room >= _TOLD_LEAST else None

@@ -22,6 +22,7 @@ def run_document(report: Report, thresholds: Iterable[Mapping[str, object]] = ()
         "method": report.method,
         "policy": report.policy,
         "policy_options": dict(report.policy_options),
+        "hash_key": report.hash_key,
         "started_at": stamp(report.started_at),
         "duration_s": round(report.elapsed_s, 6),  # microseconds: rps is requests by this also in a run of 1 ms
         "end_reason": report.end_reason,
@@ -147,6 +148,7 @@ def _backend(row: BackendRow, picks: int, expected: float, elapsed_s: float) -> 
         "key": row.key,
         "address": row.address,
         "weight": row.weight,
+        "weight_used": row.weight if row.override is None else round(row.override, 6),
         "expected_share": ratio(row.expected / expected) if expected else None,
         "share": ratio(row.picks / picks) if picks else None,
         "band": None if row.band is None else [ratio(edge) for edge in row.band],

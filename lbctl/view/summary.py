@@ -3,29 +3,26 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from math import ceil, floor
 from textwrap import wrap
 
-from lbctl.stats.chance import TOO_EVEN
-from lbctl.stats.report import BackendRow, Balance, ErrorGroup, Report
+from lbctl.stats.report import ErrorGroup, Report
 from lbctl.view.bars import bar
 from lbctl.view.connections import connection_lines
 from lbctl.view.digest import Digest, digest
+from lbctl.view.distribution import START_S, distribution_lines, picks_and_expected
 from lbctl.view.event_panel import SERVER_FAULTS, event_lines_whole
 from lbctl.view.explanation import explanation_lines
 from lbctl.view.guard_lines import guard_lines
 from lbctl.view.latency_panel import buckets
 from lbctl.view.repeat_lines import repeat_lines, transparent
 from lbctl.view.stream_lines import stream_lines, two
-from lbctl.view.table import p_words
-from lbctl.view.text import cell_len, clock, count, duration, error_rate, part, percent, plural, points, rate
+from lbctl.view.text import cell_len, clock, duration, error_rate, folded, part, plural, rate
 from lbctl.view.theme import PLAIN, UNICODE, Glyphs, Look, Style
 
 _WIDTH = 80
 _BUCKETS = 12
 _ERRORS = 20
 _EVENTS = 12
-_START_S = 0.05  # what happened before is how the run began
 _QUANTILES = ((0.5, "p50"), (0.9, "p90"), (0.95, "p95"), (0.99, "p99"), (0.999, "p99.9"))
 
 
@@ -44,10 +41,10 @@ def summary(
     """
     look = Look(style, glyphs)
     parts = [
-        [look.show(command)] if command else [],
+        folded(look.show(command), _WIDTH) if command else [],
         _stopped(report, stopped_by, look),
         _totals(report, look, verbose=verbose),
-        _distribution(report, look),
+        distribution_lines(report, look, _WIDTH),
         explanation_lines(report, look, _WIDTH),
         guard_lines(report, look, _WIDTH),
         _latency(report, look),
@@ -85,7 +82,7 @@ def _totals(report: Report, look: Look, *, verbose: bool) -> list[str]:
         f"  requests  {report.completed:>9,} in {_seconds(report.elapsed_s)} ({rate(done)}/s), {_mode(report)}",
         f"  ok        {report.ok:>9,} {share:<9}  {look.paint(role, failed)}    cancelled {report.cancelled:,}",
     ]
-    picks = _sums(report)[0]  # more than calls where some were picked again, or dropped at their backend
+    picks = picks_and_expected(report)[0]  # more than calls where some were picked again, or dropped at their backend
     extra = [
         words
         for number, words in (
@@ -99,7 +96,8 @@ def _totals(report: Report, look: Look, *, verbose: bool) -> list[str]:
     if extra:
         lines.append("  also      " + "    ".join(extra))
     lines += repeat_lines(report, look.show)
-    lines.append(f"  policy    {look.show(_policy(report))}, seed {report.seed}")
+    words = wrap(f"{look.show(_policy(report))}, seed {report.seed}", _WIDTH - 12, break_on_hyphens=False)
+    lines += [f"  policy    {words[0]}", *(" " * 12 + line for line in words[1:])]
     return lines + _times(report, verbose=verbose)
 
 
@@ -118,7 +116,8 @@ def _mode(report: Report) -> str:
 
 def _policy(report: Report) -> str:
     options = ", ".join(f"{name}={value}" for name, value in report.policy_options.items())
-    return f"{report.policy} ({options})" if options else report.policy
+    name = f"{report.policy} ({options})" if options else report.policy
+    return name if report.hash_key is None else f"{name}, keys {report.hash_key}"
 
 
 def _times(report: Report, *, verbose: bool) -> list[str]:
@@ -141,100 +140,6 @@ def _times(report: Report, *, verbose: bool) -> list[str]:
         late = f"    {plural(report.starts.late, 'call')} over 1ms" if report.starts.late else ""
         lines.append(f"  starts    {two(report.starts.delays)} behind the plan{late}")
     return lines
-
-
-def _distribution(report: Report, look: Look) -> list[str]:
-    title = look.paint(look.style.bold, "Distribution") + "  " + _verdict(report, look)
-    if not report.backends:
-        return [title, "  no backends"]
-    return [title, *_rows(report, look), *_tests(report)]
-
-
-def _verdict(report: Report, look: Look) -> str:
-    """Return the verdict and the reason for it; a chance test's figures are on a line of their own below the table."""
-    balance, style = report.balance, look.style
-    note = look.show(balance.note)
-    if balance.verdict == "skewed" and balance.expectation == "feedback" and note:
-        return look.paint(style.err, f"SKEWED: {note}")
-    if balance.verdict == "skewed":
-        worst = next((row for row in report.backends if row.address == balance.worst), None)
-        return look.paint(style.err, "SKEWED: " + (_worst(report, worst, look) if worst else note))
-    if note.startswith(TOO_EVEN):
-        note = TOO_EVEN  # the figures are below
-    reason = f", {note}" if note and (balance.p_value is None or note == TOO_EVEN) else ""
-    if balance.verdict == "balanced":
-        return look.paint(style.ok, "balanced") + reason
-    words = {"too_few": "too few calls to judge", "not_applicable": "not judged"}
-    return look.paint(style.muted, words.get(balance.verdict, balance.verdict)) + reason
-
-
-def _sums(report: Report) -> tuple[int, float]:
-    return sum(row.picks for row in report.backends), sum(row.expected for row in report.backends)
-
-
-def _worst(report: Report, row: BackendRow, look: Look) -> str:
-    picks, expected = _sums(report)
-    share, due = row.picks / (picks or 1), row.expected / (expected or 1)
-    return f"{look.show(row.address)} got {percent(share)}%, expected {percent(due)}% ({points(share - due)} pp)"
-
-
-def _rows(report: Report, look: Look) -> list[str]:
-    """Return the table: numbers right, SINCE only if somebody joined late or left; closer together where it is wide."""
-    moved = any(row.left_s is not None or row.joined_s > _START_S for row in report.backends)
-    head = ["ADDRESS", "WT", "EXP%", "ACT%", f"{look.glyphs.delta}pp", "PICKS", "ERR", "P50", "P99", "MAX"]
-    table = [head + (["SINCE"] if moved else [])]
-    table += [_cells(report, row, look, moved=moved) for row in report.backends]
-    widths = [max(cell_len(line[index]) for line in table) for index in range(len(table[0]))]
-    gap = "  " if sum(widths) + 2 * len(widths) <= _WIDTH else " "
-    lines = []
-    for line in table:
-        cells = [look.left(line[0], widths[0])]
-        cells += [text.rjust(width) for text, width in zip(line[1:10], widths[1:10], strict=True)]
-        lines.append("  " + gap.join(cells + line[10:]))
-    lines[0] = look.paint(look.style.muted, lines[0].rstrip())
-    return lines
-
-
-def _cells(report: Report, row: BackendRow, look: Look, *, moved: bool) -> list[str]:
-    picks, expected = _sums(report)
-    judged = report.balance.expectation != "feedback"
-    share = row.picks / picks if picks else None
-    due = row.expected / expected if expected and judged else None
-    delta = share - due if share is not None and due is not None else None
-    found = digest(row.latency)
-    times = (found.p50, found.p99, found.max_us) if found else (None, None, None)
-    expectation = percent(due) if row.band is None else _band(row.band)
-    cells = [look.show(row.address), count(row.weight), expectation, percent(share), points(delta)]
-    cells += [f"{row.picks:,}", f"{row.errors:,}", *(duration(value) for value in times)]
-    return cells + ([_since(row)] if moved else [])
-
-
-def _band(band: tuple[float, float]) -> str:
-    """A range in whole per cent: more would be more than a simulation knows."""
-    low, high = floor(band[0] * 100), ceil(band[1] * 100)
-    return f"{low}-{high}"
-
-
-def _since(row: BackendRow) -> str:
-    late = row.joined_s > _START_S
-    if row.left_s is not None:
-        return f"{row.joined_s:.1f}-{row.left_s:.1f}s" if late else f"to {row.left_s:.1f}s"
-    return f"{row.joined_s:.1f}s" if late else "start"
-
-
-def _tests(report: Report) -> list[str]:
-    balance = report.balance
-    words = []
-    if balance.chi2 is not None and balance.dof is not None and balance.p_value is not None:
-        words.append(f"chi-square {balance.chi2:.4g}, df {balance.dof}, {p_words(balance.p_value)}{_effect(balance)}")
-    if balance.max_over_expected is not None and balance.verdict != "not_applicable":
-        words.append(f"largest actual/expected {balance.max_over_expected:.2f}")
-    return ["  " + "; ".join(words)] if words else []
-
-
-def _effect(balance: Balance) -> str:
-    """How large the difference is, whatever the number of calls; below 0.01 it is of no consequence."""
-    return "" if balance.effect is None else f", effect {balance.effect:.3f}"
 
 
 def _latency(report: Report, look: Look) -> list[str]:
@@ -297,7 +202,7 @@ def _connections(report: Report, look: Look, *, verbose: bool) -> list[str]:
 
 def _events(report: Report, look: Look) -> list[str]:
     """Return what explains the figures above: everything that happened after the start, the first dozen in full."""
-    events = [event for event in report.events if event.t_s > _START_S or event.level in ("bad", "change")]
+    events = [event for event in report.events if event.t_s > START_S or event.level in ("bad", "change")]
     if not events:
         return []
     names = {row.key: row.address for row in report.backends}

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from lbctl.stats.report import BackendRow, Balance, Report
-from lbctl.view.columns import Column, Totals, columns, line, state_mark, totals
+from lbctl.view.columns import Column, columns
 from lbctl.view.lines import Span, coloured, joined, plain, rule
+from lbctl.view.standing import Totals, line, state_mark, totals
 from lbctl.view.text import cell_len
 from lbctl.view.theme import Look
 from lbctl.view.ui import Ui

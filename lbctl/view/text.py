@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import re
 from math import floor, isfinite, log10
 
 NONE = "-"  # what a value that does not exist looks like
 _LIMIT = 500
+_WORD = re.compile(r"(?:'[^']*'|\S)+")  # of a shell, as shlex.join quotes it
 
 
 def clean(text: str, limit: int = _LIMIT, *, ascii_only: bool = False) -> str:
@@ -194,3 +196,16 @@ def error_rate(errors: int, finished: int) -> str:
 def plural(number: int, noun: str) -> str:
     """``1 backend``, ``3 backends``."""
     return f"{number:,} {noun}" if number == 1 else f"{number:,} {noun}s"
+
+
+def folded(command: str, width: int) -> list[str]:
+    """Cut a command between its words, with what a shell needs to read the lines as one."""
+    first, *rest = _WORD.findall(command) or [""]
+    lines = [first]
+    for word in rest:
+        if cell_len(lines[-1]) + cell_len(word) + len("  \\") > width:
+            lines[-1] += " \\"
+            lines.append("    " + word)
+        else:
+            lines[-1] += " " + word
+    return lines

@@ -81,6 +81,7 @@ def test_weights_are_made_anew_every_interval_and_picked_by() -> None:
     assert backends.run(10) == {"A": 333, "B": 334, "C": 333} or max(backends.ended.values()) - 333 <= 1
     counts = backends.run(10)
     assert weights_of(backends) == {"A": None, "B": 1, "C": 9}
+    assert [peer.weight_used for peer in backends.balancer.peers.values()] == [4, 1, 9]
     for key, weight in (("A", 4), ("B", 1), ("C", 9)):
         assert counts[key] == pytest.approx(1000 * weight / 14, abs=3)
     assert backends.balancer.evidence().overrun <= 0

@@ -165,6 +165,8 @@ async def test_who_comes_during_the_run_warms_up_and_says_how_far_it_is() -> Non
         await stage.until(lambda: None not in guard._since.values())  # it has looked at the clock since
         stage.clock.advance(4)
         await stage.until(lambda: row(stage, 3).warmth == pytest.approx(0.4, abs=0.05))
+        assert row(stage, 3).override == pytest.approx(0.4 * row(stage, 3).weight, abs=0.05)
+        assert row(stage, 1).override is None
         stage.clock.advance(6.1)
         await stage.until(lambda: row(stage, 3).state == "ready")
 

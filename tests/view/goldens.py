@@ -16,6 +16,7 @@ from tests.view.sample import (
     left_and_joined,
     load_aware,
     open_loop,
+    overridden,
     sample,
     seasoned,
     simulated,
@@ -43,6 +44,11 @@ def hammer(
     ui = seasoned(report)
     ui.page = page
     return "\n".join(build(report, ui, width, height, PLAIN, glyphs)) + "\n"
+
+
+def frame(width: int, height: int, report: Report) -> str:
+    """Return a frame of this run."""
+    return "\n".join(build(report, seasoned(report), width, height, PLAIN, UNICODE)) + "\n"
 
 
 def connections(width: int, height: int, report: Report | None = None) -> str:
@@ -81,6 +87,8 @@ GOLDENS: dict[str, Callable[[], str]] = {
     "hammer-140x45": lambda: hammer(140, 45, skewed=True),
     "hammer-140x45-hundred": lambda: hammer(140, 45, 100),
     "hammer-240x60-twenty": lambda: hammer(240, 60, 20),
+    "hammer-80x24-weights": lambda: frame(80, 24, overridden()),
+    "hammer-80x24-load-aware": lambda: frame(80, 24, load_aware()),
     "watch-60x16": lambda: watch(60, 16),
     "watch-80x24": lambda: watch(80, 24),
     "watch-140x20": lambda: watch(140, 20),
@@ -94,6 +102,7 @@ GOLDENS: dict[str, Callable[[], str]] = {
     "summary-verbose": lambda: summary(sample(5, end_reason="completed", in_flight=0), _COMMAND, verbose=True),
     "summary-streaming": lambda: summary(streaming(), _COMMAND),
     "summary-load-aware": lambda: summary(load_aware(), _COMMAND),
+    "summary-weights": lambda: summary(overridden(), f"{_COMMAND} --policy dynamic_weight --policy-opt window=4s"),
     "summary-simulated": lambda: summary(simulated(), _COMMAND),
     "summary-simulated-skewed": lambda: summary(simulated(skewed=True), _COMMAND),
     "summary-explained": lambda: summary(explained(), _COMMAND),

@@ -273,8 +273,22 @@ def load_aware() -> Report:
     """Return a finished run of a policy that promises no shares."""
     report = sample(3, end_reason="completed", in_flight=0)
     note = "no share can be stated beforehand where picks follow feedback"
-    balance = Balance("feedback", "not_applicable", 0.2, None, None, None, 1.4, "10.0.0.11:50051", note)
+    balance = Balance("feedback", "not_applicable", 0.2, None, None, None, 1.4, "10.0.0.11:50051", note, stated=False)
     return replace(report, policy="p2c_ewma", policy_options={"decay": "10s"}, balance=balance)
+
+
+def overridden() -> Report:
+    """Return a run of a policy that has weights of its own, with a backend that guards have seen to."""
+    report = sample(3)
+    first, second, third = report.backends
+    second = replace(second, override=0.75, ejections=2, passed=7)
+    return replace(
+        report,
+        policy="dynamic_weight",
+        policy_options={"interval": "2s", "window": "4s"},
+        backends=(replace(first, override=10), second, third),
+        guards={"outlier-detection": {"interval": "1s", "base-ejection-time": "2s"}},
+    )
 
 
 def simulated(*, skewed: bool = False) -> Report:

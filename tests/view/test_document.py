@@ -158,6 +158,15 @@ def test_the_numbers_of_a_run_are_plain_and_in_the_unit_of_their_key() -> None:
     assert document["events"][1] == {"t_s": 1.6, "kind": "resync", "backend": None, "text": "registry lost"}
 
 
+def test_a_document_says_where_keys_come_from_and_which_weight_counts() -> None:
+    first, second = FULL.backends
+    report = replace(FULL, hash_key="zipf(1.1,100000)", backends=(first, replace(second, override=0.25)))
+    document = validate(run_document(report), "run")
+    assert document["hash_key"] == "zipf(1.1,100000)"
+    assert [row["weight_used"] for row in document["backends"]] == [first.weight, 0.25]
+    assert validate(run_document(FULL), "run")["hash_key"] is None
+
+
 def test_the_rate_of_a_short_run_can_be_recomputed_from_its_document() -> None:
     document: Any = run_document(replace(FULL, elapsed_s=0.0014321))
     finished = FULL.completed

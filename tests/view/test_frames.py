@@ -19,7 +19,7 @@ from lbctl.view.theme import ASCII, COLOUR, MONOCHROME, PLAIN, UNICODE, Glyphs, 
 from lbctl.view.ui import Ui
 from lbctl.view.watch_frame import WatchUi, build_watch
 from tests.view.goldens import FOLDER, GOLDENS
-from tests.view.sample import load_aware, sample, seasoned
+from tests.view.sample import load_aware, overridden, sample, seasoned
 from tests.view.sample_watch import watch_sample
 
 HOSTILE = "\x1b[2J\x1b]0;owned\x07 名前が長い 😀 \u202e\u200b\x9b31m é" * 3
@@ -143,9 +143,25 @@ def test_a_load_aware_policy_has_no_expected_share_and_no_difference() -> None:
     frame = build(report, Ui(), 60, 24, PLAIN, UNICODE)
     assert "load-aware, not judged" in frame[4]
     assert "pp" not in frame[4]
-    for line in frame[6:9]:  # marker and state come before the address
-        cells = line.replace("▸", "").split()
-        assert (cells[3], cells[5]) == ("-", "-")
+    assert frame[5].split() == ["ADDRESS", "WT", "ACT%", "SHARE", "RPS", "ERR", "P99"]
+
+
+@pytest.mark.parametrize("width", [60, 80, 100, 140, 240])
+def test_a_weight_that_is_not_the_registrys_is_beside_it(width: int) -> None:
+    frame = build(overridden(), Ui(), width, 24, PLAIN, UNICODE)
+    rows = [line for line in frame if "50051 " in line and "●" in line]
+    assert [line.split("50051")[1].split()[:2] for line in rows] == [["5", "10"], ["3", "0.75"], ["2", "2"]]
+    assert "USE" not in "".join(build(sample(3), Ui(), width, 24, PLAIN, UNICODE))
+
+
+@pytest.mark.parametrize("size", [(80, 24), (140, 45)])
+def test_what_happened_to_the_selected_backend_is_above_the_events(size: tuple[int, int]) -> None:
+    report, ui = overridden(), Ui()
+    ui.select(list(report.backends), 1)
+    (line,) = [line for line in build(report, ui, *size, PLAIN, UNICODE) if "ERRORS" in line]
+    assert line.endswith("─ ▸ 10.0.0.12:50051 ejected 2 times, 7 attempts retried ")
+    ui.select(list(report.backends), 0)
+    assert "▸" not in next(line for line in build(report, ui, *size, PLAIN, UNICODE) if "ERRORS" in line)
 
 
 def test_without_calls_every_number_is_a_dash() -> None:

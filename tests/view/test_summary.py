@@ -6,7 +6,7 @@ from lbctl.model import Code, Event, Origin
 from lbctl.stats.report import Balance, ErrorGroup
 from lbctl.view.summary import summary
 from lbctl.view.text import cell_len
-from tests.view.sample import EVENTS, explained, left_and_joined, sample, simulated
+from tests.view.sample import EVENTS, explained, left_and_joined, load_aware, overridden, sample, simulated
 
 GROUPS = (
     ErrorGroup(Code.UNAVAILABLE, Origin.TRANSPORT, "connection reset by peer, once more", 40, {"127.0.0.1:33127": 30}),
@@ -97,9 +97,10 @@ def test_the_effect_of_a_difference_is_beside_its_chi_square() -> None:
 
 
 def test_bands_are_in_whole_per_cent_and_never_narrower_than_they_are() -> None:
-    rows = [line.split() for line in section(summary(simulated()), "Distribution")[1:4]]
+    head, *rows = [line.split() for line in section(summary(simulated()), "Distribution")[:4]]
     assert [row[2] for row in rows] == ["38-52", "25-34", "0-1"]
-    assert {row[4] for row in rows} == {"-"}
+    assert head[2:4] == ["EXP%", "ACT%"]
+    assert "Δpp" not in head
 
 
 def test_no_line_of_an_explanation_or_a_simulation_is_wider_than_80_cells() -> None:
@@ -120,3 +121,20 @@ def test_a_pick_without_candidates_has_its_sentence_alone() -> None:
     lines = section(summary(explained(0)), "Why")
     assert len(lines) == 2
     assert lines[0].startswith("  ring_hash: its key is hashed")
+
+
+def test_the_source_of_hash_keys_is_beside_the_policy() -> None:
+    report = replace(sample(3), policy="ring_hash", policy_options={"min-ring-size": "2048"}, hash_key="zipf(1.1,100)")
+    assert "  policy    ring_hash (min-ring-size=2048), keys zipf(1.1,100), seed 7" in summary(report).splitlines()
+
+
+def test_a_reason_that_is_longer_than_a_line_goes_on_below() -> None:
+    assert max(cell_len(line) for line in summary(load_aware()).splitlines()) <= 80
+    assert section(summary(load_aware()), "Distribution")[0] == "    feedback"
+
+
+def test_where_attempts_failed_that_were_made_again_is_a_column() -> None:
+    rows = [line.split() for line in section(summary(overridden()), "Distribution")[:4]]
+    at = rows[0].index("RETRY")
+    assert [row[at] for row in rows[1:]] == ["0", "7", "0"]
+    assert "RETRY" not in summary(sample(3))

@@ -1,5 +1,7 @@
 from __future__ import annotations
 
+import shlex
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -127,3 +129,17 @@ def test_a_rate_has_no_exponent_and_a_small_one_is_not_nothing(per_second: float
 )
 def test_a_part_is_all_or_nothing_only_if_it_is(number: int, whole: int, words: str) -> None:
     assert text.part(number, whole) == words
+
+
+@given(st.lists(st.text(st.characters(categories=("L", "N", "P", "S", "Zs"))), min_size=1), st.integers(1, 120))
+def test_a_folded_command_is_the_same_command_for_a_shell(words: list[str], width: int) -> None:
+    *lines, last = text.folded(shlex.join(["lbctl", *words]), width)
+    assert all(line.endswith(" \\") for line in lines)
+    found = [word for line in [*(line[:-2] for line in lines), last] for word in shlex.split(line)]
+    assert found == ["lbctl", *words]
+
+
+def test_a_command_is_folded_between_its_words_and_never_inside_quotes() -> None:
+    command = 'lbctl hammer echo -d \'{"message": "hi"}\' -n 100'
+    assert text.folded(command, 80) == [command]
+    assert text.folded(command, 40) == ["lbctl hammer echo -d \\", '    \'{"message": "hi"}\' -n 100']
