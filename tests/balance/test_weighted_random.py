@@ -2,7 +2,7 @@ from __future__ import annotations
 
 from collections import Counter
 from fractions import Fraction
-from itertools import pairwise
+from itertools import islice, pairwise
 from random import Random
 from typing import Any
 
@@ -15,6 +15,8 @@ from lbctl.balance.draws import EXPANDED, Alias, Cumulative, Expanded, Hybrid, T
 from lbctl.balance.peer import Peer
 from lbctl.balance.policies import POLICIES
 from lbctl.balance.policies.base import Law, Picker, Setup
+from lbctl.balance.slots import blocks
+from lbctl.balance.slots import drawn as table_of
 from lbctl.stats.chi_square import p_value
 from tests.balance.fleet import ANY, VECTORS, built, drawn, fleet, letters
 
@@ -69,17 +71,48 @@ def test_the_alias_table_maps_numbers_as_its_law_says(weights: list[int]) -> Non
     "draws", [Expanded, Cumulative, Alias, Table, lambda weights: Hybrid(weights, 20)], ids=range(5)
 )
 @pytest.mark.parametrize("weights", [[5, 1, 1], [100, 20, 21, 3, 3], [0, 7, 0, 1], [60] * 9])
-def test_batches_follow_the_law(draws: Any, weights: list[int]) -> None:  # noqa: ANN401  # classes and functions
-    counts = Counter(draws(weights).batch(Random(9), 20_000))
+def test_draws_follow_the_law(draws: Any, weights: list[int]) -> None:  # noqa: ANN401  # classes and functions
+    letters = "ABCDEFGHI"[: len(weights)]
+    counts = Counter(map(letters.index, islice(draws(weights).over(letters, Random(9)), 20_000)))
     assert all(weights[index] for index in counts)
     assert p_value(chi_square(counts, weights), sum(map(bool, weights)) - 1) > 1e-6
 
 
-@pytest.mark.parametrize("slots", [1, 4, 7, 64])
-def test_a_table_too_small_for_the_weights_keeps_the_law(slots: int) -> None:
-    weights = [50, 13, 13, 1, 23]
-    counts = Counter(Table(weights, slots).batch(Random(9), 20_000))
+@pytest.mark.parametrize("scale", [1, 1000, 10**9])
+def test_a_table_too_small_for_the_weights_keeps_the_law(scale: int) -> None:
+    weights = [50 * scale, 13 * scale, 13 * scale, scale + 1, 23 * scale]
+    table = Table(weights, 256)
+    counts = Counter(map("ABCDE".index, islice(table.over("ABCDE", Random(9)), 20_000)))
     assert p_value(chi_square(counts, weights), 4) > 1e-6
+
+
+@pytest.mark.parametrize("bits", [8, 9, 16, 17])
+def test_blocks_of_random_bits_are_numbers_of_so_many_bits(bits: int) -> None:
+    numbers = [number for block in islice(blocks(Random(5), bits), 8) for number in block]
+    assert len(numbers) == 2048
+    assert 0 <= min(numbers) < 1 << bits - 6 < (1 << bits) - (1 << bits - 6) <= max(numbers) < 1 << bits
+    for bit in range(bits):
+        assert abs(sum(number >> bit & 1 for number in numbers) - 1024) < 136  # six standard deviations
+
+
+@pytest.mark.parametrize("count", [1, 3, 129, 1000, 70_000])
+def test_a_table_draws_every_item_with_the_same_chance(count: int) -> None:
+    items = range(1, count + 1)
+    draws = [*islice(table_of(items, Random(3)), 40_000)]
+    assert set(draws) <= set(items)
+    parts = Counter(draw * min(count, 10) // (count + 1) for draw in draws)
+    expected = [sum(item * min(count, 10) // (count + 1) == part for item in items) for part in range(min(count, 10))]
+    assert p_value(chi_square(parts, expected), max(1, min(count, 10) - 1)) > 1e-6
+
+
+def test_numbers_in_slots_of_several_backends_are_looked_up_in_the_sums() -> None:
+    """Ten thousand backends of weight 1 on a guide of 256 slots: none is wholly one's own."""
+    weights = [1] * 10_000
+    items = range(1, 10_001)
+    counts = Counter(islice(Cumulative(weights, 8).over(items, Random(9)), 100_000))
+    grouped = Counter(number // 1000 for number in (item - 1 for item in counts.elements()))
+    assert p_value(chi_square(grouped, [1] * 10), 9) > 1e-6
+    assert len(counts) > 9980  # 10,000 (1 - 1 / e^10) = 9999.5 are met
 
 
 @pytest.mark.parametrize("form", FORMS)

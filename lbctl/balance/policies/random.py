@@ -12,22 +12,19 @@ standard deviation of sqrt(N/n (1 - 1/n)).
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
-from itertools import chain
-from random import Random
+from collections.abc import Sequence
 
 from lbctl.balance.peer import Peer
 from lbctl.balance.policies.base import Call, Expectation, Law, Policy, Setup, Why, equal
-
-_BATCH = 256  # draws at a time: a single draw costs several times as much
+from lbctl.balance.slots import drawn
 
 
 class Uniform:
-    """Draws peers independently, in batches."""
+    """Draws peers independently, out of a table."""
 
     def __init__(self, peers: Sequence[Peer], setup: Setup) -> None:
         self._peers = peers
-        self._next = chain.from_iterable(_draws(peers, setup.rng)).__next__
+        self._next = drawn(peers, setup.rng).__next__
 
     def pick(self, call: Call) -> Peer:
         return self._next()
@@ -40,11 +37,6 @@ class Uniform:
 
     def retire(self) -> None:
         """Leave nothing behind: draws are independent."""
-
-
-def _draws(peers: Sequence[Peer], rng: Random) -> Iterator[list[Peer]]:
-    while True:
-        yield rng.choices(peers, k=_BATCH)
 
 
 POLICY = Policy("random", "a backend by chance, weights ignored", Expectation.MULTINOMIAL, Uniform)

@@ -5,22 +5,22 @@ ways to draw, option form, and one law. For weights 5 1 1 and the number r, 0
 to 6:
 
     form          how r becomes a backend                        memory   pick
-    table         slots  a a a a a b c                           65536    O(1)
+    table         slots  a a a a a b c, again and again          65536    O(1)
     expanded      slots  a a a a a b c                           total    O(1)
     cumulative    running sums 5 6 7, the first above r          n        O(log n)
     alias         one slot each, shared with one other           n        O(1)
     hybrid        list of light ones, running sums of the rest   light    O(log n)
     dynamic       expanded, weights cut down to fit in memory    limit    O(1)
 
-- table, the default, is a list of 65536 slots at most. Above that each peer
-  gets the whole part of its slots, and those left over are drawn again among
-  the remainders, so the law stays exact:
-
-    weights 5 1 1   a a _ _   in 4 slots          a 20/7 = 2 + 6/7, b and c 4/7
-                    _ is drawn with 6 : 4 : 4     a 2/4 + 2/4 x 6/14 = 5/7
-
+- table, the default, has as many whole copies of the slots as a power of two
+  has room for, so that random bits are a slot as they are; those that meet
+  none are drawn again: 36 copies in 256 slots, 4 draws of 256 again. Where
+  weights need more than 65536 slots, it is the guide of cumulative, so long.
 - expanded takes out the common divisor; a list of more than a million entries
   is not written out, running sums draw the same.
+- cumulative has a guide of 16 n slots or more, equal parts of all numbers. A
+  slot inside one backend's part is its own, and in the other ones the sums
+  are searched. hybrid has one, too.
 - alias, n = 3: a owns its slot, b 3/7 of its own and c too, the rest is a's:
   a (1 + 4/7 + 4/7) / 3 = 5/7.
 - hybrid lists backends of weight up to threshold.
@@ -36,11 +36,9 @@ sqrt(N p (1 - p)). Nothing is kept when peers join, leave or change weights.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
-from itertools import chain
 from math import gcd
-from random import Random
 from typing import Final
 
 from lbctl.balance.draws import EXPANDED, Alias, Cumulative, Draws, Expanded, Hybrid, Table, capped, weight_cap
@@ -49,7 +47,6 @@ from lbctl.balance.policies.base import Call, Expectation, Law, Policy, Setup, W
 from lbctl.balance.policies.options import option
 
 _FORMS: Final = ("table", "expanded", "cumulative", "alias", "hybrid", "dynamic")
-_BATCH: Final = 256
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,7 +69,7 @@ class WeightedRandom:
         self._drawn = self._weights
         if options.form == "dynamic":
             self._drawn = capped(self._weights, weight_cap(options.memory_limit, len(peers)), options.mapping)
-        self._next = chain.from_iterable(_batches(peers, _draws(self._drawn, options), setup.rng)).__next__
+        self._next = _draws(self._drawn, options).over(peers, setup.rng).__next__
 
     def pick(self, call: Call) -> Peer:
         return self._next()
@@ -113,11 +110,6 @@ def _draws(weights: Sequence[int], options: Options) -> Draws:
             return Table(reduced)
         case _:
             return Cumulative(reduced)
-
-
-def _batches(peers: Sequence[Peer], draws: Draws, rng: Random) -> Iterator[list[Peer]]:
-    while True:
-        yield [peers[index] for index in draws.batch(rng, _BATCH)]
 
 
 POLICY = Policy(
