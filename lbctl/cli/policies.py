@@ -24,6 +24,7 @@ EXAMPLES = (
     "lbctl policies -o wide",
     "lbctl policies -o json",
 )
+_MORE = "lbctl policies NAME explains one; -o wide has costs, aliases and options"
 FORMATS = ("table", "wide", "json", "yaml", "csv", "name")
 
 
@@ -51,7 +52,7 @@ def policies(
 
 def _page(page: Explained, settings: Settings) -> str:
     from lbctl.cli.screens import caps_of
-    from lbctl.view.policies import policy_page
+    from lbctl.view.policy_page import policy_page
     from lbctl.view.theme import Look
 
     caps = caps_of(settings)
@@ -71,19 +72,19 @@ def _listed(policies: list[Policy], settings: Settings, page: Explained | None =
             return policies_csv(policies, headers=not settings.no_headers)
         case "name":
             return "\n".join(policy.name for policy in policies)
-    return _table(policies, settings)
+    return _for_people(policies, settings)
 
 
-def _table(policies: list[Policy], settings: Settings) -> str:
+def _for_people(policies: list[Policy], settings: Settings) -> str:
     from lbctl.cli.screens import caps_of
-    from lbctl.view.policies import policies_table
+    from lbctl.view import theme
+    from lbctl.view.policies import policies_list, policies_table
     from lbctl.view.services import Look
 
     caps, wide = caps_of(settings), settings.output == "wide"
-    width = None if wide else caps.out_width
-    table = policies_table(
-        policies, Look(caps.out_style, caps.out_glyphs, width, headers=not settings.no_headers), wide=wide
-    )
-    if table.hidden and not settings.quiet:
-        print(f"hidden: {', '.join(table.hidden)} (use -o wide)", file=sys.stderr, flush=True)  # noqa: T201
-    return "\n".join(table.lines)
+    if wide or caps.out_width is None or settings.no_headers:
+        look = Look(caps.out_style, caps.out_glyphs, None, headers=not settings.no_headers)
+        return "\n".join(policies_table(policies, look, wide=wide).lines)
+    if not settings.quiet:
+        print(_MORE, file=sys.stderr, flush=True)  # noqa: T201
+    return "\n".join(policies_list(policies, theme.Look(caps.out_style, caps.out_glyphs), caps.out_width))

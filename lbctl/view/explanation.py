@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 from textwrap import wrap
 
@@ -9,6 +10,7 @@ from lbctl.stats.report import Candidate, Explanation, Report
 from lbctl.view.text import cell_len
 from lbctl.view.theme import Look
 
+_FIGURE = re.compile(r"-|[-+]?\d[\d.,e+-]*(%|[mu]?s)?|inf")
 _MOST = 12  # candidates in text; the JSON document has all
 
 
@@ -31,9 +33,9 @@ def explained(found: Explanation, look: Look, width: int) -> list[str]:
         return lines
     table = [("ADDRESS", *(column.upper() for column in found.columns))]
     table += [(look.show(each.address), *map(look.show, each.figures)) for each in shown]
-    widths = [max(cell_len(line[index]) for line in table) for index in range(len(table[0]))]
+    columns = [_aligned(column, look) for column in zip(*table, strict=True)]
     marks = ["  ", *(f"{look.glyphs.selected} " if each.address == found.backend else "  " for each in shown)]
-    rows = [f"  {mark}{_row(line, widths, look)}".rstrip() for mark, line in zip(marks, table, strict=True)]
+    rows = [f"  {mark}{'  '.join(line)}".rstrip() for mark, line in zip(marks, zip(*columns, strict=True), strict=True)]
     rows[0] = look.paint(look.style.muted, rows[0])
     left_out = len(found.candidates) - len(shown)
     return [*lines, *rows, *([f"    {left_out:,} more, all in the JSON document"] if left_out else [])]
@@ -46,7 +48,9 @@ def _shown(found: Explanation) -> Sequence[Candidate]:
     return [*first[: _MOST - len(picked[:1])], *picked[:1]] if picked else first
 
 
-def _row(line: Sequence[str], widths: Sequence[int], look: Look) -> str:
-    cells = [look.left(line[0], widths[0])]
-    cells += [" " * (width - cell_len(text)) + text for text, width in zip(line[1:], widths[1:], strict=True)]
-    return "  ".join(cells)
+def _aligned(column: Sequence[str], look: Look) -> list[str]:
+    """Figures to the right, words to the left."""
+    width = max(map(cell_len, column))
+    if all(map(_FIGURE.fullmatch, column[1:])):
+        return [" " * (width - cell_len(text)) + text for text in column]
+    return [look.left(text, width) for text in column]

@@ -5,15 +5,18 @@ from __future__ import annotations
 import csv
 import io
 import json
+import re
 from collections.abc import Callable
 
 import pytest
 import yaml
 from jsonschema import Draft202012Validator
 
-from lbctl.balance.guide import about
+from lbctl.balance.guide import about, explained
 from lbctl.balance.policies import ALL_POLICIES, POLICIES
 from lbctl.cli import run
+from lbctl.view.policy_page import policy_page
+from lbctl.view.theme import PLAIN, UNICODE, Look
 from tests.view.policy_reference import PAGE, page
 
 Call = Callable[..., tuple[int, str, str]]
@@ -59,7 +62,7 @@ def test_the_page_of_a_policy_has_its_rule_its_options_and_the_picks_of_its_real
     assert out.startswith("smooth_wrr  exact shares by weight, evenly spread\n")
     assert about(POLICIES["smooth_wrr"]) in out
     assert "the first 14 picks   a a b a c a a a a b a c a a\n" in out
-    assert "of 10,000 picks       a 71.4%   b 14.3%   c 14.3%" in out
+    assert "of 10,000 picks      a 71.4%   b 14.3%   c 14.3%" in out
     assert "  max-fails=0\n" in out
 
 
@@ -85,21 +88,37 @@ def test_a_policy_that_does_not_exist_is_not_found_and_the_nearest_are_named(sai
     assert said("policies", "nope")[2] == "error: there is no policy 'nope'\nhint: see what there is: lbctl policies\n"
 
 
-@pytest.mark.parametrize(
-    ("columns", "hidden"), [(160, []), (100, ["COST"]), (80, ["COST"]), (60, ["KIND", "COST", "KEY"])]
-)
-def test_columns_that_do_not_fit_are_left_out_the_least_telling_first_and_named(
-    said: Call, monkeypatch: pytest.MonkeyPatch, columns: int, hidden: list[str]
+@pytest.mark.parametrize("columns", [50, 60, 80, 140, 200])
+def test_on_a_terminal_policies_stand_under_what_can_be_expected_of_them_and_nothing_is_cut(
+    said: Call, monkeypatch: pytest.MonkeyPatch, columns: int
 ) -> None:
     monkeypatch.setattr("sys.stdout.isatty", lambda: True)
     monkeypatch.setenv("COLUMNS", str(columns))
     monkeypatch.setenv("NO_COLOR", "1")
-    _, out, err = said("policies")
-    assert err == (f"hidden: {', '.join(hidden)} (use -o wide)\n" if hidden else "")
+    status, out, err = said("policies")
+    out = re.sub(r"\x1b\[\d*m", "", out)
+    assert (status, err) == (0, "lbctl policies NAME explains one; -o wide has costs, aliases and options\n")
     assert max(map(len, out.splitlines())) <= columns
-    titles = said("policies", "-o", "wide")[1].splitlines()[0].split()
-    assert titles == ["NAME", "KIND", "COST", "KEY", "SUMMARY", "ALIASES", "OPTIONS"]
-    assert out.splitlines()[0].split() == [title for title in titles[:5] if title not in hidden]
+    groups = {part.split(":")[0]: part.splitlines()[1:] for part in out.split("\n\n")}
+    for kind, lines in groups.items():
+        members = [policy for policy in ALL_POLICIES.values() if policy.expectation.value == kind]
+        assert [line.split()[0] for line in lines if line[:3].strip()] == [policy.name for policy in members]
+        words = " ".join(" ".join(lines).split())
+        assert all(f"{policy.name} {policy.summary}" in words for policy in members)
+        assert ("O(1)" in words) == (columns >= 140)
+
+
+def test_without_a_terminal_policies_are_a_table_of_a_line_each(said: Call) -> None:
+    titles = ["NAME", "KIND", "COST", "KEY", "SUMMARY"]
+    lines = said("policies")[1].splitlines()
+    assert (lines[0].split(), len(lines)) == (titles, 1 + len(ALL_POLICIES))
+    assert said("policies", "-o", "wide")[1].splitlines()[0].split() == [*titles, "ALIASES", "OPTIONS"]
+
+
+@pytest.mark.parametrize("name", ALL_POLICIES)
+def test_no_line_of_a_page_is_wider_than_80_cells(name: str) -> None:
+    lines = policy_page(explained(ALL_POLICIES[name]), Look(PLAIN, UNICODE)).splitlines()
+    assert not [line for line in lines if len(line) > 80]
 
 
 def test_a_list_for_programs_has_every_policy_without_its_page(said: Call) -> None:

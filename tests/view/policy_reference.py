@@ -6,7 +6,8 @@ from pathlib import Path
 
 from lbctl.balance.guide import explained
 from lbctl.balance.policies import ALL_POLICIES
-from lbctl.view.policies import policies_table, policy_page
+from lbctl.view.policies import policies_table
+from lbctl.view.policy_page import policy_page
 from lbctl.view.services import Look as TableLook
 from lbctl.view.theme import PLAIN, UNICODE, Look
 

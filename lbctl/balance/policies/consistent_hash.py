@@ -27,9 +27,10 @@ A backend that leaves, joins or changes its weight moves only keys of its own,
 except with ketama, where the number of backends and the sum of weights change
 everybody's points. Shares are uneven: with V points each about 1/sqrt(V), so
 10 % with 100 points; with crc32 and groupcache twice that, since crc32 puts the
-points of similar addresses at similar distances. Where points are equal the last backend has it in crc32,
-groupcache and dubbo, the first in the others. A ring has at most 524288
-points: beyond, everybody gets a part, and its owners are not the original's.
+points of similar addresses at similar distances. Where points are equal the
+last backend has it in crc32, groupcache and dubbo, the first in the others. A
+ring has at most 524288 points: beyond, everybody gets a part, and its owners
+are not the original's.
 
 A retry goes on to the next backend on the ring that it has not tried: what
 nginx does, and Dubbo in effect. groupcache, ketama and go-zero know no retry.

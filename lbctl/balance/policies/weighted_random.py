@@ -4,13 +4,13 @@ The probability is weight / total, whatever came before. There are several
 ways to draw, option form, and one law. For weights 5 1 1 and the number r, 0
 to 6:
 
-    form          how r becomes a backend                        memory   pick
-    table         slots  a a a a a b c, again and again          65536    O(1)
-    expanded      slots  a a a a a b c                           total    O(1)
-    cumulative    running sums 5 6 7, the first above r          n        O(log n)
-    alias         one slot each, shared with one other           n        O(1)
-    hybrid        list of light ones, running sums of the rest   light    O(log n)
-    dynamic       expanded, weights cut down to fit in memory    limit    O(1)
+    form        how r becomes a backend                       memory  pick
+    table       slots  a a a a a b c, again and again         65536   O(1)
+    expanded    slots  a a a a a b c                          total   O(1)
+    cumulative  running sums 5 6 7, the first above r         n       O(log n)
+    alias       one slot each, shared with one other          n       O(1)
+    hybrid      list of light ones, running sums of the rest  light   O(log n)
+    dynamic     expanded, weights cut down to fit in memory   limit   O(1)
 
 - table, the default, has as many whole copies of the slots as a power of two
   has room for, so that random bits are a slot as they are; those that meet
