@@ -219,6 +219,7 @@ class ServerEnd:
         self.timeouts: list[bytes | None] = []  # the grpc-timeout of each
         self.previous: list[bytes | None] = []  # the grpc-previous-rpc-attempts of each
         self.cancelled: list[int] = []  # streams that the client reset
+        self.octets = 0  # of DATA
         self.pings: list[bytes] = []  # of the client, none of them answered
         self.farewell: int | None = None  # the client's GOAWAY code
         self._unread = b""
@@ -274,6 +275,7 @@ class ServerEnd:
             head = self.ledger.received(frame)
             if head is not None:
                 self._note(dict(head))
+            self.octets += len(frame.payload) * (frame.kind == h2.DATA)
             if frame.kind == h2.DATA and frame.flags & h2.END_STREAM:
                 self.waiting.append(frame.stream)
             elif frame.kind == h2.RST_STREAM:

@@ -226,6 +226,11 @@ class Balancer:
             for guard in self._guards:
                 guard.ended(peer, trial_ns, reply, now_ns)
 
+    def withdrawn(self, peer: Peer, begun_ns: int, now_ns: int, reply: Reply) -> None:
+        """An attempt was cancelled because another one decided its call: policies hear of it, guards do not."""
+        if self._learn is not None:
+            self._learn(peer, begun_ns, now_ns, reply)
+
     def reported(self, peer: Peer, report: Any, now_ns: int) -> None:  # noqa: ANN401
         """A load report came that did not belong to a call."""
         if isinstance(self._picker, Reported):

@@ -2,6 +2,9 @@
 
 They count as issued, and end UNAVAILABLE in the next turn of the event loop: a closed loop, which answers each end with
 a new call, goes on from there instead of calling itself. They are never sent again.
+
+Breakers that go by results stand before a call, and know nothing of its attempts. One that bounds what is under way
+stands before each attempt, as it does in gRPC and in Envoy: a retry or a hedge is a request like any other.
 """
 
 from __future__ import annotations
@@ -30,7 +33,7 @@ class Gate:
     """The breakers of a run, and those who wait to be told that they were turned away."""
 
     def __init__(self, balancer: Balancer, breakers: Sequence[Breaker]) -> None:
-        self.turned_away: Counter[str] = Counter()  # by the breaker's name, or all-out
+        self.turned_away: Counter[str] = Counter()  # calls, retries and hedges by the breaker's name, or all-out
         self._balancer = balancer
         self._breakers = breakers
         self._replies = {breaker.name: _dropped(breaker.name) for breaker in breakers}
@@ -42,24 +45,37 @@ class Gate:
         """Say who ends the calls that are turned away."""
         self._fail = fail
 
-    def turn_away(self, like: Batch, count: int, in_flight: int) -> int:
-        """Have the breakers look at so many new calls, while others are in flight; how many were turned away."""
-        left, sent = count, in_flight - len(self._pending)
+    @property
+    def waiting(self) -> int:
+        """Calls that were turned away and have not ended."""
+        return len(self._pending)
+
+    def turn_away(self, like: Batch, count: int, under_way: int) -> int:
+        """Have the breakers look at so many new calls, while attempts are under way; how many were turned away."""
+        left = count
         for breaker in self._breakers:
-            admitted = breaker.admit(left, sent, like.begun_ns)
+            admitted = breaker.admit(left, under_way, like.begun_ns)
             for _ in range(left - admitted):
                 single = Batch(like.queued_ns, like.deadline_ns, like.begun_ns)
                 self._await(single, breaker.name, self._replies[breaker.name])
             left = admitted
         return count - left
 
-    def allowed(self, planned: Sequence[int], deadline_ns: int, now_ns: int, in_flight: int) -> Sequence[int]:
+    def allowed(self, planned: Sequence[int], deadline_ns: int, now_ns: int, under_way: int) -> Sequence[int]:
         """The calls, by when they were due, that the breakers let through."""
         kept: list[int] = []
-        for number, due_ns in enumerate(planned):
-            if not self.turn_away(Batch(due_ns, deadline_ns, now_ns), 1, in_flight + number):
+        for due_ns in planned:
+            if not self.turn_away(Batch(due_ns, deadline_ns, now_ns), 1, under_way + len(kept)):
                 kept.append(due_ns)
         return kept
+
+    def dropped_by(self, under_way: int, now_ns: int) -> str:
+        """The breaker that drops one more attempt of a call, or nothing."""
+        for breaker in self._breakers:
+            if breaker.each_attempt and not breaker.admit(1, under_way, now_ns):
+                self.turned_away[breaker.name] += 1
+                return breaker.name
+        return ""
 
     def refuses(self, call: Batch) -> bool:
         """Take a call that no backend is in the rotation for, where such calls are to fail at once."""

@@ -40,7 +40,7 @@ class Attempt:
     @property
     def is_over(self) -> bool:
         """Whether another attempt has decided the call."""
-        return self.race is not None and self.race.over
+        return self.race is not None and self.race.winner not in (None, self)
 
 
 class Held(NamedTuple):

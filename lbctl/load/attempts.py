@@ -3,13 +3,17 @@
 The engine shows the ends of attempts before it counts them (``sift``). What stays is the end of its call; what is taken
 out was the end of an attempt, and its call goes on: it waits for its time here, or other attempts of it are on their
 way. A call that waits is in flight, and ends when its deadline passes or the run is ended.
+
+A client keeps what it has sent of a call, to send it again, up to 256 KiB of messages as grpc-go and C-core do. A call
+that is larger, or has become it, is committed to the attempt that it has.
 """
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping
 from heapq import heappop, heappush
-from typing import Any, Protocol, cast
+from typing import Any, Final, Protocol, cast
 
 from lbctl.balance.balancer import Balancer
 from lbctl.balance.peer import Peer
@@ -21,7 +25,11 @@ from lbctl.load.throttle import Budget, Throttle
 from lbctl.model import Code, Origin, Reply
 from lbctl.rpc.alarm import Alarm
 from lbctl.rpc.transport import Baskets
+from lbctl.wire.request import Request, fitting, framed
 from lbctl.wire.state import DEADLINE
+
+REPLAY_BUFFER: Final = 256 << 10  # octets of messages that are kept of one call
+WITHDRAWN: Final = Reply(Code.CANCELLED, Origin.CLIENT, "another attempt has decided the call")
 
 AlarmMaker = Callable[[Callable[[], int], Callable[[], None]], Alarm]
 
@@ -31,18 +39,22 @@ class Courier(Protocol):
 
     cancelling: bool
     issued: int
+    completed: int
     given_back: int
+    refill: Callable[[], None]
 
     def send_again(self, call: Batch, now_ns: int) -> None: ...
 
     def unpark(self, call: Batch) -> bool: ...
 
-    def end(self, lane: Lane, call: Batch, reply: Reply, now_ns: int) -> None: ...
+    def dropped_by(self, now_ns: int) -> str: ...
+
+    def end(self, lane: Lane | None, call: Batch, reply: Reply, now_ns: int) -> None: ...
 
     def flush(self) -> None: ...
 
 
-class Attempts:
+class Attempts(ABC):
     """Keeps what waits for its time, in one heap with one timer."""
 
     single = False  # every call needs an object of its own from the start
@@ -67,6 +79,7 @@ class Attempts:
         self._heap: list[tuple[int, int, Any]] = []
         self._entries = 0
         self._seen = 0  # calls that the budget knows of
+        self._fitting: int | None = None  # messages that are kept of a call, once it is known what calls send
 
     # What the engine asks.
 
@@ -77,6 +90,7 @@ class Attempts:
         self._accounts = accounts
         self._lanes = lanes
 
+    @abstractmethod
     def follow(self, call: Batch, peer: Peer | None) -> None:
         """A call is about to be sent there, or waits for any backend; only where ``single``."""
 
@@ -92,22 +106,32 @@ class Attempts:
                 if not self._passes(lane, call, reply, now_ns)
             ]
 
+    @abstractmethod
     def goes_on(self, lane: Lane, call: Batch, reply: Reply, now_ns: int) -> bool:
         """Whether the call outlives this end of an attempt; what follows is arranged for then."""
-        raise NotImplementedError
 
+    @abstractmethod
     def claims(self, call: Batch, now_ns: int) -> bool:
         """Whether this end is the call's own, and not that of an attempt which nobody needs any more."""
-        return True
+
+    @abstractmethod
+    def survives(self, call: Batch) -> bool:
+        """Whether the call goes on without this attempt, which found no backend and is given up."""
+
+    @abstractmethod
+    def under_way(self, calls: int) -> int:
+        """Attempts that are at a backend or wait for one, where so many calls are in flight."""
 
     def run(self) -> None:
         """Do what has come due."""
-        now = self._now()
+        now, completed = self._now(), self.engine.completed
         while self._heap and self._heap[0][0] <= now:
             due_ns, _, what = heappop(self._heap)
             self._fire(what, due_ns, now)
         if self._heap:
             self._alarm.set(self._heap[0][0])
+        if self.engine.completed > completed:
+            self.engine.refill()
         self.engine.flush()
 
     def expire(self, now_ns: int) -> None:
@@ -133,8 +157,9 @@ class Attempts:
 
     # For those who know what to do.
 
+    @abstractmethod
     def _fire(self, what: Any, due_ns: int, now_ns: int) -> None:  # noqa: ANN401  # theirs
-        raise NotImplementedError
+        """Its time has come."""
 
     def _good(self, lane: Lane, calls: list[Any], now_ns: int) -> list[Any]:
         """Those of the OK calls whose end this is."""
@@ -172,7 +197,10 @@ class Attempts:
             self._accounts.waited(call, now_ns)
 
     def _abandon(self, peer: Peer | None, call: Batch, now_ns: int) -> bool:
-        """End an attempt that nobody needs any more; False where it has ended by itself already."""
+        """End an attempt that nobody needs any more; False where it has ended by itself already.
+
+        Policies learn how long it has taken so far, guards nothing: that it was not the first speaks against nobody.
+        """
         if peer is None:
             parked = self.engine.unpark(call)
             if parked:
@@ -184,12 +212,28 @@ class Attempts:
                 peer.finished += 1
                 if not call.written_ns:
                     self._unwritten(call, now_ns, heard=on_the_wire)
+                if on_the_wire and not self.engine.cancelling:
+                    self._balancer.withdrawn(peer, call.begun_ns, now_ns, WITHDRAWN)
+                if call.trial_ns:
+                    self._balancer.untried(peer, call.trial_ns)
                 return True
         return False
 
     def _is_final(self, call: Batch, reply: Reply, now_ns: int) -> bool:
         """Whether nothing can follow an attempt, whatever the policy: it is committed, or there is no time left."""
-        return self.engine.cancelling or reply.headed or now_ns >= call.deadline_ns
+        if self.engine.cancelling or reply.headed or now_ns >= call.deadline_ns:
+            return True
+        return max(1, reply.sent) > self._kept
+
+    @property
+    def _kept(self) -> int:
+        """How many messages of a call can be sent again."""
+        if self._fitting is None:
+            request = next((lane.request for lane in self._lanes.values() if lane.request is not None), None)
+            if request is None:
+                return REPLAY_BUFFER  # an octet each
+            self._fitting = fitting(_sizes(request), REPLAY_BUFFER)
+        return self._fitting
 
     def _plan(self, what: object, due_ns: int) -> None:
         self._entries += 1
@@ -220,3 +264,9 @@ class Attempts:
     def _end(self, held: Held, reply: Reply, now_ns: int) -> None:
         if self.claims(held.call, now_ns):
             self.engine.end(held.lane, held.call, reply, now_ns)
+
+
+def _sizes(request: Request) -> list[int]:
+    """The octets of the messages that a call sends in turn."""
+    messages = (request.message,) if request.stream is None else request.stream.messages or (b"",)
+    return [len(framed(message, compress=request.gzip)) for message in messages]

@@ -224,6 +224,10 @@ class Engine(Issuing):
         self._parked = deque(parked for parked in self._parked if parked is not call)
         return len(self._parked) < before
 
+    def dropped_by(self, now_ns: int) -> str:
+        """The breaker that drops one more attempt of a call, or nothing."""
+        return "" if self._gate is None else self._gate.dropped_by(self._under_way(self._gate), now_ns)
+
     def flush(self) -> None:
         """Write what was sent again."""
         self._flusher.flush()
@@ -256,7 +260,7 @@ class Engine(Issuing):
         """End calls that the gate has turned away."""
         now = self._now()
         for call, reply in calls:
-            self._fail_without_backend((call,), reply, now)
+            self._lose_without_backend((call,), reply, now)
         self.refill()
 
     def expire(self, now_ns: int) -> None:
@@ -274,7 +278,7 @@ class Engine(Issuing):
     def give_up(self) -> None:
         """Fail what waits for a backend; calls on connections go on."""
         parked, self._parked = self._parked, deque()
-        self._fail_without_backend(parked, GIVEN_UP, self._now())
+        self._lose_without_backend(parked, GIVEN_UP, self._now())
         if self._attempts is not None:
             self._attempts.end_all(None, self._now())
         self.refill()
@@ -283,6 +287,14 @@ class Engine(Issuing):
         for call in calls:
             self._accounts.waited(call, now_ns)
             self._fail(None, call, reply, now_ns)
+
+    def _lose_without_backend(self, attempts: Iterable[Batch], reply: Reply, now_ns: int) -> None:
+        """Give up attempts; the calls that have another one on its way go on."""
+        for call in attempts:
+            if call.attempt is not None and self._attempts is not None and self._attempts.survives(call):
+                self._accounts.waited(call, now_ns)
+            else:
+                self._fail_without_backend((call,), reply, now_ns)
 
     def cancel(self) -> None:
         """End everything in flight as cancelled."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from collections import deque
 from collections.abc import Sequence
 from itertools import repeat
@@ -19,7 +20,7 @@ from lbctl.load.lane import Lane
 from lbctl.rpc.link import Flusher
 
 
-class Issuing:
+class Issuing(ABC):
     """Issues calls, and knows where they may go; what becomes of them is the engine's.
 
     ``keys``, ``attempts`` that hedge and guards that try a backend out make each call an object of its own.
@@ -74,7 +75,7 @@ class Issuing:
         self.issued += count
         batch = Batch(now, now + self._timeout_ns if self._timeout_ns else FOREVER_NS, now)
         if self._gate is not None:
-            count -= self._gate.turn_away(batch, count, self.in_flight - count)
+            count -= self._gate.turn_away(batch, count, self._under_way(self._gate, count))
         picker = self._balancer.picker
         if self._keys is not None or self._racing is not None or self._balancer.trials:
             self._start_each(count, batch)
@@ -135,9 +136,14 @@ class Issuing:
         """Issue the calls that the gate turns away; the others are left."""
         if self._gate is None:
             return planned
-        kept = self._gate.allowed(planned, deadline_ns, now_ns, self.in_flight)
+        kept = self._gate.allowed(planned, deadline_ns, now_ns, self._under_way(self._gate))
         self.issued += len(planned) - len(kept)
         return kept
+
+    def _under_way(self, gate: Gate, fresh: int = 0) -> int:
+        """Attempts that are at a backend or wait for one, without so many calls that are just being issued."""
+        calls = self.in_flight - fresh - gate.waiting
+        return calls if self._attempts is None else self._attempts.under_way(calls)
 
     def _start_each(self, count: int, like: Batch) -> None:
         """Issue calls that have a batch each: each has a hash key of its own, or may have several attempts at once."""
@@ -184,6 +190,6 @@ class Issuing:
             self._racing.follow(batch, None)
         self._park(batch.alone(), batch.begun_ns)
 
+    @abstractmethod
     def _park(self, call: Batch, now_ns: int) -> None:
         """Let a call wait until a backend is ready."""
-        raise NotImplementedError

@@ -4,11 +4,13 @@ The checks are those of grpc-go, in its order; the first that applies decides.
 
     the run is being ended, the deadline has passed          no
     response headers came: the call is committed             no
+    it has sent more than is kept to be sent again           no
     grpc-retry-pushback-ms is negative, no number or twice   no, and it costs a token
     the code is not retryable                                no
     half of the tokens or less are left after this failure   no
     that was the last attempt                                no
     otherwise   after the pushback, if there is one, or after min(initial * multiplier^n, max) * 0.8..1.2
+    max-requests drops it then                               no
 
 A call that a server did not process is sent again before all this, once and without delay: that is the engine's.
 """
@@ -18,13 +20,14 @@ from __future__ import annotations
 from collections.abc import Callable
 from random import Random
 
+from lbctl.balance.peer import Peer
 from lbctl.balance.service_methods import RetryPolicy
 from lbctl.load.attempt import NO_MORE, Attempt, Held, pushback_ns
 from lbctl.load.attempts import AlarmMaker, Attempts
 from lbctl.load.batch import Batch
 from lbctl.load.lane import Lane
 from lbctl.load.throttle import Budget, Throttle
-from lbctl.model import Reply
+from lbctl.model import Code, Origin, Reply
 from lbctl.rpc.alarm import Alarm
 
 
@@ -53,6 +56,9 @@ class Retrying(Attempts):
         self._policy = policy
         self._rng = rng
 
+    def follow(self, call: Batch, peer: Peer | None) -> None:
+        """Calls may share an object until one of them fails."""
+
     def goes_on(self, lane: Lane, call: Batch, reply: Reply, now_ns: int) -> bool:
         if self._is_final(call, reply, now_ns):
             return False
@@ -73,6 +79,15 @@ class Retrying(Attempts):
         self._plan(following, now_ns + delay_ns)
         return True
 
+    def claims(self, call: Batch, now_ns: int) -> bool:
+        return True  # its attempts follow each other
+
+    def survives(self, call: Batch) -> bool:
+        return False
+
+    def under_way(self, calls: int) -> int:
+        return calls - len(self.held)
+
     def _may_follow(self, reply: Reply, number: int, pushback: int | None, now_ns: int) -> bool:
         """Whether policy, server, tokens and budget allow another attempt after this one."""
         if pushback == NO_MORE:
@@ -90,11 +105,14 @@ class Retrying(Attempts):
         return self._pay(now_ns)
 
     def _fire(self, what: Batch, due_ns: int, now_ns: int) -> None:
-        held = self.held.pop(what, None)
-        if held is None:
-            return
-        if what.deadline_ns <= now_ns:
-            self.held[what] = held  # for ``expire`` to end
+        held = self.held.get(what)
+        if held is None or what.deadline_ns <= now_ns:
+            return  # for ``expire`` to end
+        breaker = self.engine.dropped_by(now_ns)
+        del self.held[what]
+        if breaker:
+            text = f"the next attempt was dropped by breaker {breaker}, after {held.reply.code.name}"
+            self.engine.end(None, what, Reply(Code.UNAVAILABLE, Origin.CLIENT, text), now_ns)
             return
         what.begun_ns = now_ns
         self.counts.sent += 1

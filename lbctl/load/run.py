@@ -18,6 +18,7 @@ from lbctl.balance.policies.base import Call, Picker, Why
 from lbctl.clock import Clock
 from lbctl.load.accounts import Accounts
 from lbctl.load.alarm import Alarms, best_alarm
+from lbctl.load.attempts import REPLAY_BUFFER
 from lbctl.load.backends import Backends
 from lbctl.load.delegation import Delegation
 from lbctl.load.engine import Engine
@@ -261,6 +262,8 @@ def _dialling(task: Task, flusher: Flusher, clock: Clock, network: Network) -> D
     options = task.connection
     if wants_trailers(task.policy):
         options = replace(options, limits=replace(options.limits, load_reports=True))
+    if task.repeating.hedging is not None:
+        options = replace(options, limits=replace(options.limits, replay=REPLAY_BUFFER))
     return Dialling(
         task.request_for,
         flusher,

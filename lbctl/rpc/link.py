@@ -178,7 +178,7 @@ class Link(asyncio.Protocol):
             self._transport.write(data)
             if self._clogged_ns:
                 self._hold(data, was_clogged=was_clogged > 0)
-        if session.replies or session.unsent:
+        if session.replies or session.unsent or session.committed:
             self._hand_over_soon()  # decided while they were being started
         talk_ns = session.next_talk_ns
         if talk_ns:

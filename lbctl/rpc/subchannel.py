@@ -169,7 +169,7 @@ class Subchannel:
             self._seat.review(link)
         elif session.next_id > self._half:
             self._seat.look_ahead(link)
-        if session.done or session.replies or session.unsent or session.refused or session.gaps:
+        if session.done or session.replies or session.unsent or session.refused or session.gaps or session.committed:
             self._listener.finished(self, session, now_ns)
 
     def lost(self, link: Link) -> None:

@@ -28,6 +28,7 @@ class Baskets(Protocol):
     free to go elsewhere. ``refused``: not processed by the peer, one more attempt is allowed, else the reply stands.
     ``early``: calls of ``done`` and ``replies`` whose response headers came in an earlier read, and when, in ns.
     ``gaps``: time between two messages that a stream received, in ns. ``resets``: RST_STREAM frames that were sent.
+    ``committed``: calls that go on and cannot be sent anew, see ``Limits.replay``.
     """
 
     done: list[Call]
@@ -37,6 +38,7 @@ class Baskets(Protocol):
     early: list[tuple[Call, int]]
     gaps: list[int]
     resets: int
+    committed: list[Call]
 
 
 class Gauges(NamedTuple):

@@ -18,7 +18,9 @@ class Limits:
     ``max_streams`` calls may be in flight, fewer where the peer says so; after ``max_requests`` calls (0: as many as
     there are stream ids) a successor takes over; a reply message may have ``max_message`` octets. With ``reset_late``
     a call whose deadline passed is cancelled at the server; without, its stream is left to the server's own deadline
-    and keeps its slot until then. With ``load_reports`` the OK replies that carry one are handed over with it.
+    and keeps its slot until then. With ``load_reports`` the OK replies that carry one are handed over with it. With
+    ``replay`` it is told of calls that they are committed: their reply has begun, or their requests are longer than
+    so many octets, which is what a client would keep to send them again.
     """
 
     max_streams: int = OWN_STREAM_LIMIT
@@ -26,6 +28,7 @@ class Limits:
     max_message: int = MAX_MESSAGE
     reset_late: bool = True
     load_reports: bool = False
+    replay: int = 0
 
     @property
     def last_stream(self) -> int:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import gzip as gzip_format
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from typing import Final
 
@@ -109,6 +109,19 @@ def framed(message: bytes, *, compress: bool) -> bytes:
     """A message behind its flag and its four length octets."""
     sent = gzip_format.compress(message, 6, mtime=0) if compress else message
     return bytes((compress,)) + len(sent).to_bytes(4, "big") + sent
+
+
+def fitting(sizes: Sequence[int], octets: int) -> int:
+    """How many messages of these sizes, sent in turn again and again, are no more than so many octets."""
+    whole = sum(sizes)
+    rounds, left = divmod(octets, whole) if whole else (0, octets)
+    count = rounds * len(sizes)
+    for size in sizes:
+        if size > left:
+            break
+        left -= size
+        count += 1
+    return count
 
 
 def is_sensitive(name: bytes) -> bool:

@@ -74,11 +74,14 @@ class Session(Sending):
     def _stamp_firsts(self) -> None:
         """Remember when the headers of replies came that are not complete yet."""
         firsts, now = self.firsts, self.now_ns
-        for stream in self.progress:
-            firsts.setdefault(stream, now)
-        for stream, response in self.responses.items():
-            if response.head is not None:
-                firsts.setdefault(stream, now)
+        fresh = [stream for stream in self.progress if stream not in firsts]
+        fresh += [
+            stream for stream, response in self.responses.items() if response.head is not None and stream not in firsts
+        ]
+        for stream in fresh:
+            firsts[stream] = now
+        if self.limits.replay:
+            self.committed += [self.open[stream] for stream in fresh]
 
     def _frames(self, data: bytes) -> int:  # noqa: C901  # the hot loop: one body, or two calls per frame more
         """Take every complete frame; returns how many octets that was."""

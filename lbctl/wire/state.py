@@ -89,7 +89,8 @@ class State:
     did not process: one transparent retry is allowed, else the reply stands. ``started``: calls that had to wait and
     are in the output now; sessions that are flushed together share this list. ``early``: ended calls whose response
     headers came in an earlier read, and when, in ns. ``gaps``: time between two messages that a stream received, in ns.
-    ``resets``: RST_STREAM frames since somebody took note.
+    ``resets``: RST_STREAM frames since somebody took note. ``committed``: calls that go on and cannot be sent anew, of
+    which ``Limits.replay`` has more.
     """
 
     def __init__(self, *, keep_messages: bool, limits: Limits) -> None:
@@ -108,6 +109,7 @@ class State:
         self.early: list[tuple[Call, int]] = []
         self.gaps: list[int] = []
         self.resets = 0
+        self.committed: list[Call] = []
         self.counters: Counter[str] = Counter()
         self.open: dict[int, Call] = {}
         self.uploading: dict[int, Call] = {}  # those whose first piece waits for credit
@@ -169,6 +171,8 @@ class State:
         talk = self.talks.get(stream)
         if talk is not None and message:
             talk.sent += 1
+            if talk.sent == talk.kept + 1:
+                self.committed.append(self.open[stream])
 
     def emit(self, data: bytes | memoryview) -> None:
         """Queue whole frames behind everything queued before."""

@@ -7,13 +7,18 @@ duration              at its end a client that streams ends its side; any other 
 
 from __future__ import annotations
 
+from typing import Final
+
 from lbctl.wire.request import Stream
+
+NO_LIMIT: Final = -2  # no number of messages is one more than this
 
 
 class Talk:
     """One streaming call. Times in ns; ``next_ns`` is when something is due, 0 before ``begin`` and when nothing is.
 
     ``sent`` and ``received`` are counted by the session, ``taken`` here: taken and not sent is what flow control holds.
+    ``kept`` is how many messages could be sent again by another attempt; NO_LIMIT where nobody wants to know.
     """
 
     __slots__ = (
@@ -22,6 +27,7 @@ class Talk:
         "_end_ns",
         "_owed",
         "_start_ns",
+        "kept",
         "leaving",
         "received",
         "received_ns",
@@ -30,8 +36,9 @@ class Talk:
         "taken",
     )
 
-    def __init__(self, spec: Stream, bodies: tuple[bytes, ...]) -> None:
+    def __init__(self, spec: Stream, bodies: tuple[bytes, ...], kept: int = NO_LIMIT) -> None:
         self.spec = spec
+        self.kept = kept
         self.taken = 0
         self.sent = 0
         self.received = 0

@@ -6,11 +6,11 @@ from heapq import heapify, heappop, heappush
 from typing import Final
 
 from lbctl.wire.frames import ErrorCode
-from lbctl.wire.request import Request
+from lbctl.wire.request import Request, fitting
 from lbctl.wire.response import Response
 from lbctl.wire.state import State
 from lbctl.wire.status import of_partial
-from lbctl.wire.talk import Talk
+from lbctl.wire.talk import NO_LIMIT, Talk
 
 _STALE: Final = 64  # entries of calls that have ended already
 
@@ -19,7 +19,9 @@ def begin(state: State, stream: int, request: Request) -> None:
     """Queue what a streaming call sends at its start; ``state.talks`` knows it from here on."""
     spec = request.stream
     assert spec is not None
-    talk = state.talks[stream] = Talk(spec, state.bodies_of(request))
+    bodies = state.bodies_of(request)
+    kept = fitting([len(body) for body in bodies], state.limits.replay) if state.limits.replay else NO_LIMIT
+    talk = state.talks[stream] = Talk(spec, bodies, kept)
     state.send.begin(stream, talk.opening(), talk.take)
     if talk.is_timed:
         if len(state.agenda) > _STALE + 2 * len(state.talks):

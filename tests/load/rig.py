@@ -7,8 +7,11 @@ from random import Random
 from typing import Any
 
 from lbctl.balance.balancer import Balancer
+from lbctl.balance.guards.breakers import MaxRequests, MaxRequestsOptions
 from lbctl.balance.policies import POLICIES
 from lbctl.load.accounts import Accounts
+from lbctl.load.admission import Gate
+from lbctl.load.attempts import REPLAY_BUFFER
 from lbctl.load.backends import Backends
 from lbctl.load.batch import Batch
 from lbctl.load.engine import Engine
@@ -18,9 +21,11 @@ from lbctl.load.plan import Plan, Repeating
 from lbctl.load.repeating import attempts_of
 from lbctl.model import Endpoint, Event, Instance
 from lbctl.rpc.link import Flusher
+from lbctl.rpc.options import ConnectionOptions
 from lbctl.rpc.subchannel import Subchannel
 from lbctl.rpc.transport import Connectivity
 from lbctl.stats.tally import Tally
+from lbctl.wire.limits import Limits
 from lbctl.wire.request import Request
 from tests.fakes import FakeAlarm, FakeClock, MemoryHost, MemoryNetwork, ServerEnd, turns
 from tests.wire import frames as h2
@@ -97,6 +102,8 @@ class Rig:
         seed: int = 1,
         retry: bool = True,
         repeating: Repeating = NOTHING_AGAIN,
+        most_requests: int | None = None,
+        wanted: Request | None = None,
     ) -> None:
         self.plan = load
         self.clock = FakeClock()
@@ -109,6 +116,10 @@ class Rig:
         self.most_repeated = repeating.retry.max_attempts if repeating.retry is not None else self.most_attempts
         self.ring = FakeRing()
         self.attempts = attempts_of(repeating, Random(seed), self.clock, self.ring.made)
+        self.most_requests = most_requests
+        self.gate: Gate | None = None
+        if most_requests is not None:
+            self.gate = Gate(self.balancer, [MaxRequests(MaxRequestsOptions(most_requests))])
         self.engine = Engine(
             self.balancer,
             self.accounts,
@@ -117,14 +128,22 @@ class Rig:
             timeout_ns=load.timeout_ns,
             retry=retry,
             attempts=self.attempts,
+            gate=self.gate,
         )
         self.alarm = FakeAlarm(self.clock)
         self.loop = loop_for(load, self.engine, self.clock, self.alarm.made)
         self.events: list[Event] = []
         self.idle = 0
         self.subchannels: list[Subchannel] = []
-        wanted = request(load.timeout_s)
-        dialling = Dialling(lambda _: wanted, self.flusher, self.clock, Random(seed), network=self.network.as_network())
+        sent = wanted or request(load.timeout_s)
+        dialling = Dialling(
+            lambda _: sent,
+            self.flusher,
+            self.clock,
+            Random(seed),
+            options=ConnectionOptions(limits=Limits(replay=REPLAY_BUFFER if repeating.hedging is not None else 0)),
+            network=self.network.as_network(),
+        )
         self.backends = Backends(
             self.balancer, self.engine, self.tally, ENGINES["wire"], dialling, self._note, lambda: 0.0
         )
@@ -234,7 +253,7 @@ class Rig:
         for link in subchannel._links:
             session = link.session
             calls += [*session.open.values(), *(call for call, _ in session.waiting)]
-            baskets = (session.done, session.replies, session.refused, session.unsent)
+            baskets = (session.done, session.replies, session.refused, session.unsent, session.committed)
             if session.peer.max_header_list == TINY:  # calls end at once, and start others: one round a turn
                 calls += [call for call, _ in session.replies]
             else:
@@ -255,11 +274,17 @@ class Rig:
         assert not self.flusher.started
         held = {subchannel: self.held(subchannel) for subchannel in self.subchannels}
         under_way = [*(call for calls in held.values() for call in calls), *engine._parked]
-        races = {call.attempt.race for call in under_way if call.attempt is not None} - {None}
-        alone = sum(call.attempt is None or call.attempt.race is None for call in under_way)
+        turned_away = [call for call, _ in self.gate._pending] if self.gate is not None else []
+        anywhere = [*under_way, *turned_away]
+        races = {call.attempt.race for call in anywhere if call.attempt is not None} - {None}
+        alone = sum(call.attempt is None or call.attempt.race is None for call in anywhere)
         waiting = len(self.attempts.held) if self.attempts is not None else 0
-        assert engine.issued - engine.completed == alone + len(races) + waiting
-        assert not any(race.over for race in races if race is not None)
+        assert engine.in_flight == alone + len(races) + waiting
+        assert not any(call.attempt.is_over for call in under_way if call.attempt is not None)
+        if self.attempts is not None:
+            hedges = sum(call.attempt is not None and call.attempt.race is not None for call in turned_away)
+            assert self.attempts.under_way(engine.in_flight - len(turned_away)) == len(under_way) + hedges
+        assert self.most_requests is None or len(under_way) <= self.most_requests
         assert all(call.attempt.number < self.most_repeated for call in under_way if call.attempt is not None)
         for lane in self.backends.lanes.values():
             mine = [s for s in self.subchannels if s.endpoint == lane.instance.endpoint]

@@ -218,6 +218,7 @@ class Counting:
     """Admits nobody and counts how calls ended."""
 
     name = "none"
+    each_attempt = False
 
     def __init__(self) -> None:
         self.ends: list[Code] = []

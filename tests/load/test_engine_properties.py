@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable, Coroutine
+from dataclasses import replace
 from typing import Any
 
 from hypothesis import HealthCheck, settings
@@ -16,8 +17,9 @@ from lbctl.balance.service_methods import HedgingPolicy, RetryPolicy
 from lbctl.load.plan import Repeating
 from lbctl.load.throttle import Allowance
 from lbctl.model import Code, Identity
+from lbctl.wire.request import Stream
 from tests.fakes import EVERYTHING, ServerEnd, turns
-from tests.load.rig import TINY, Rig, instance, paced, plan
+from tests.load.rig import TINY, Rig, instance, paced, plan, request
 from tests.wire import frames as h2
 
 NUMBERS = st.integers(1, 3)
@@ -30,6 +32,11 @@ AGAIN = {
     "throttled": Repeating(retry=RETRY, throttling=THROTTLING, budget=Allowance(0.3, 0.0, 1.0)),
     "hedging": Repeating(hedging=HedgingPolicy(3, 10_000_000, CODES)),
     "at once": Repeating(hedging=HedgingPolicy(2, 0, CODES), throttling=THROTTLING),
+}
+KINDS = {
+    "unary": None,
+    "server stream": Stream(client=False, server=True, messages=(b"x",)),
+    "client stream": Stream(client=True, server=False, messages=(b"x", b"yz"), count=3),
 }
 ANSWERS: dict[str, Callable[[int], bytes]] = {
     "ok": h2.reply,
@@ -71,15 +78,27 @@ class AnyLoad(RuleBasedStateMachine):
         rps=st.none() | st.sampled_from([0.5, 300.0, 20_000.0]),
         most=st.integers(1, 20),
         again=st.sampled_from(sorted(AGAIN)),
+        bound=st.none() | st.integers(1, 6),
+        kind=st.sampled_from(sorted(KINDS)),
     )
     def begin(
-        self, concurrency: int, requests: int | None, policy: str, timed: bool, rps: float | None, most: int, again: str
+        self,
+        concurrency: int,
+        requests: int | None,
+        policy: str,
+        timed: bool,
+        rps: float | None,
+        most: int,
+        again: str,
+        bound: int | None,
+        kind: str,
     ) -> None:
         timeout_s = 5.0 if timed else 0.0
         load = plan(concurrency, requests, timeout_s=timeout_s)
         if rps is not None:
             load = paced(rps, requests, most=most, timeout_s=timeout_s, concurrency=concurrency % 4 * 5)
-        self.run(self._begin(Rig(load, policy, repeating=AGAIN[again])))
+        wanted = replace(request(timeout_s), stream=KINDS[kind])
+        self.run(self._begin(Rig(load, policy, repeating=AGAIN[again], most_requests=bound, wanted=wanted)))
 
     async def _begin(self, rig: Rig) -> None:
         self.rig = rig

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
 
 import pytest
 
@@ -12,7 +13,8 @@ from lbctl.load.accounts import CANCELLED
 from lbctl.load.plan import Plan, Repeating
 from lbctl.load.throttle import Allowance
 from lbctl.model import Code, Origin
-from tests.load.rig import Rig, instance, paced, plan
+from lbctl.wire.request import Stream
+from tests.load.rig import Rig, instance, paced, plan, request
 from tests.wire import frames as h2
 
 MS = 1_000_000
@@ -225,6 +227,79 @@ async def test_with_no_backend_left_an_attempt_waits_for_one() -> None:
     assert rig.end(1).previous == [b"1"]
     await answer(rig)
     assert counts(rig) == (1, 0, 1, 0)
+    await rig.aclose()
+
+
+# ---- committed calls -------------------------------------------------------------------------------------------------
+
+
+STREAM = Stream(client=False, server=True, messages=(b"x",))
+
+
+@pytest.mark.parametrize("client", [False, True])
+async def test_a_stream_that_failed_before_its_headers_is_sent_again_with_all_its_messages(client: bool) -> None:
+    stream = replace(STREAM, client=client, messages=(b"a", b"bc"), count=3 if client else 1)
+    rig = Rig(plan(1, 1), repeating=retrying(), wanted=replace(request(), stream=stream))
+    await rig.begin(1, 2)
+    first = await answer(rig, unavailable)
+    await wait_out(rig)
+    second = await answer(rig, lambda number: h2.okh(number) + h2.msg(number) * 3 + h2.trailers(number))
+    assert first != second
+    assert rig.end(first).octets == rig.end(second).octets == (19 if client else 6)
+    assert counts(rig) == (1, 0, 1, 0)
+    assert rig.tally.streams.received == 3
+    await rig.aclose()
+
+
+async def test_a_stream_whose_headers_came_is_not_sent_again() -> None:
+    rig = Rig(plan(1, 1), repeating=retrying(), wanted=replace(request(), stream=STREAM))
+    await rig.begin(1, 2)
+    await answer(rig, lambda number: h2.okh(number) + h2.msg(number) + h2.trailers(number, 14))
+    assert counts(rig) == (0, 1, 0, 0)
+    await rig.aclose()
+
+
+@pytest.mark.parametrize(("octets", "retried"), [((256 << 10) - 5, True), ((256 << 10) - 4, False)])
+async def test_a_call_is_sent_again_if_a_client_keeps_so_much_of_one(octets: int, retried: bool) -> None:
+    """256 KiB of messages, each with the five octets in front of it."""
+    rig = Rig(plan(1, 1), repeating=retrying(), wanted=replace(request(), message=b"m" * octets))
+    await rig.begin(1)
+    await rig.do(lambda: rig.end(1).say(h2.window_update(0, 1 << 20), h2.window_update(1, 1 << 20)))
+    await answer(rig, unavailable)
+    assert counts(rig) == (0, not retried, 0, retried)
+    await rig.do(rig.cancel)
+    await rig.aclose()
+
+
+@pytest.mark.parametrize(("count", "retried"), [(2, True), (3, False)])
+async def test_a_client_stream_is_sent_again_as_long_as_all_of_it_is_kept(count: int, retried: bool) -> None:
+    stream = replace(STREAM, client=True, messages=(b"m" * 100_000,), count=count)
+    rig = Rig(plan(1, 1), repeating=retrying(), wanted=replace(request(), stream=stream))
+    await rig.begin(1)
+    await rig.do(lambda: rig.end(1).say(h2.window_update(0, 1 << 20), h2.window_update(1, 1 << 20)))
+    await answer(rig, unavailable)
+    assert counts(rig) == (0, not retried, 0, retried)
+    await rig.do(rig.cancel)
+    await rig.aclose()
+
+
+# ---- breakers --------------------------------------------------------------------------------------------------------
+
+
+async def test_a_retry_is_a_request_to_the_breaker_that_bounds_them() -> None:
+    rig = Rig(paced(1000.0, 3), repeating=retrying(initial_ms=30), most_requests=1)
+    await rig.begin(1)
+    await answer(rig, unavailable)  # it waits, and is at no backend
+    await rig.pass_(0.001)
+    assert rig.end(1).heads == 2
+    await rig.pass_(0.05)
+    assert rig.gate is not None
+    assert rig.gate.turned_away == {"max-requests": 2}  # the third call and the retry of the first
+    told = "the next attempt was dropped by breaker max-requests, after UNAVAILABLE"
+    assert errors(rig)[Code.UNAVAILABLE, Origin.CLIENT, told] == 1
+    await answer(rig)
+    assert counts(rig) == (1, 2, 0, 0)
+    assert rig.idle
     await rig.aclose()
 
 

@@ -3,15 +3,23 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
+from random import Random
+from typing import Any
 
 import pytest
 
+from lbctl.balance.guards.base import EJECTED
+from lbctl.balance.guards.circuit import CircuitBreakers, CircuitOptions
+from lbctl.balance.guards.outlier import OutlierDetection, OutlierOptions
+from lbctl.balance.selection import Mode, Selection
 from lbctl.balance.service_config import Throttling
 from lbctl.balance.service_methods import HedgingPolicy
 from lbctl.load.plan import Repeating
 from lbctl.load.throttle import Allowance
-from lbctl.model import Code, Origin
-from tests.load.rig import Rig, instance, paced, plan
+from lbctl.model import Code, Origin, Reply
+from lbctl.wire.request import Request, Stream
+from tests.load.rig import Rig, instance, paced, plan, request
 from tests.wire import frames as h2
 
 MS = 1_000_000
@@ -215,21 +223,44 @@ async def test_two_good_answers_in_one_read_are_one_call() -> None:
     await ended(rig)
 
 
-async def test_an_answer_that_began_first_and_came_second_is_in_no_figure() -> None:
+async def test_the_first_response_headers_commit_the_call_to_their_attempt() -> None:
+    rig = one_call(hedging())
+    await rig.begin(*HOSTS)
+    await at(rig, 50)
+    first, second = waiting(rig)
+    end = rig.end(second)
+    await rig.do(lambda: end.say(h2.okh(end.waiting[0])))
+    assert (cancelled(rig), outcome(rig)) == (1, (0, 0, 1, 1))
+    assert not rig.end(first).waiting
+    assert await at(rig, 200) == 2  # nothing follows either
+    await rig.do(lambda: end.say(h2.msg(end.waiting[0]), h2.trailers(end.waiting.pop())))
+    assert outcome(rig) == (1, 0, 1, 1)
+    began = rig.tally.first_byte.histogram(rig.tally.service_time)
+    assert (began.total, began.total_us) == (1, 0)  # the second attempt's headers came as soon as it was written
+    await ended(rig)
+
+
+async def test_a_committed_call_ends_as_its_attempt_does() -> None:
+    rig = one_call(hedging())
+    await rig.begin(*HOSTS)
+    await at(rig, 50)
+    place = waiting(rig)[0]
+    end = rig.end(place)
+    await rig.do(lambda: end.say(h2.okh(end.waiting[0])))
+    await rig.do(end.drop)
+    assert outcome(rig) == (0, 1, 1, 1)
+    await ended(rig)
+
+
+async def test_a_whole_answer_decides_before_one_that_has_begun_in_the_same_read() -> None:
     rig = one_call(hedging(attempts=2))
     await rig.begin(1)
     await at(rig, 50)
     first, second = rig.end(1).waiting
-    await rig.do(lambda: rig.end(1).say(h2.okh(first)))
-    await rig.pass_(0.01)
     rig.end(1).waiting.clear()
-    await rig.do(lambda: rig.end(1).say(h2.reply(second), h2.msg(first), h2.trailers(first)))
-    assert outcome(rig) == (1, 0, 1, 0)
-    began = rig.tally.first_byte.histogram(rig.tally.service_time)
-    assert (began.total, began.total_us) == (
-        1,
-        10_000,
-    )  # the second attempt, written 10 ms before its answer came whole
+    await rig.do(lambda: rig.end(1).say(h2.okh(first), h2.reply(second)))
+    assert outcome(rig) == (1, 0, 1, 1)
+    assert rig.end(1).cancelled == [first]
     await ended(rig)
 
 
@@ -376,4 +407,171 @@ async def test_an_open_loop_hedges_what_it_sends_and_not_what_it_drops() -> None
     assert seen(rig) == 4
     await rig.do(lambda: rig.end(1).answer(4))
     assert outcome(rig)[:3] == (2, 0, 2)
+    await ended(rig)
+
+
+# ---- streams ---------------------------------------------------------------------------------------------------------
+
+
+def streaming(*, client: bool = False, server: bool = True, **more: Any) -> Request:  # noqa: ANN401  # Stream's own
+    stream = Stream(client=client, server=server, **{"messages": (b"x",), **more})
+    return replace(request(20.0), stream=stream)
+
+
+def one_stream(repeating: Repeating, wanted: Request) -> Rig:
+    return Rig(plan(1, 1, timeout_s=20.0), repeating=repeating, wanted=wanted)
+
+
+async def test_a_server_stream_is_hedged_until_its_headers_come() -> None:
+    rig = one_stream(hedging(), streaming())
+    await rig.begin(*HOSTS)
+    assert await at(rig, 60) == 2
+    slow, quick = waiting(rig)
+    end = rig.end(quick)
+    stream = end.waiting.pop()
+    await rig.do(lambda: end.say(h2.okh(stream), h2.msg(stream)))
+    assert (cancelled(rig), rig.engine.in_flight) == (1, 1)
+    assert await at(rig, 200) == 2
+    await rig.do(lambda: end.say(h2.msg(stream), h2.msg(stream), h2.trailers(stream)))
+    assert outcome(rig) == (1, 0, 1, 1)
+    assert (rig.tally.streams.sent, rig.tally.streams.received) == (1, 3)
+    assert rig.backends.lanes[instance(slow).identity].row.ok == 0
+    await ended(rig)
+
+
+async def test_a_stream_that_fails_before_its_headers_is_survived_and_not_after() -> None:
+    rig = one_stream(hedging(), streaming())
+    await rig.begin(*HOSTS)
+    await answer(rig, waiting(rig)[0], unavailable)
+    assert seen(rig) == 2
+    await answer(rig, waiting(rig)[0], lambda stream: h2.okh(stream) + h2.msg(stream) + h2.trailers(stream, 14))
+    assert outcome(rig) == (0, 1, 1, 0)
+    await ended(rig)
+
+
+def pieces(rig: Rig, number: int) -> int:
+    """The octets of messages that one backend was sent."""
+    return sum(end.octets for end in rig.host(number).ends)
+
+
+async def test_every_attempt_of_a_client_stream_is_sent_all_of_it() -> None:
+    rig = one_stream(hedging(attempts=2), streaming(client=True, server=False, messages=(b"abc",), count=4))
+    await rig.begin(1, 2)
+    assert await at(rig, 50) == 2
+    assert [pieces(rig, number) for number in (1, 2)] == [32, 32]
+    await answer(rig, waiting(rig)[1])
+    assert outcome(rig) == (1, 0, 1, 1)
+    await ended(rig)
+
+
+async def test_a_stream_that_is_more_than_a_client_keeps_is_committed_and_not_hedged() -> None:
+    large = (b"y" * 100_000,)  # two of them are kept
+    rig = one_stream(hedging(), streaming(client=True, messages=large, count=3))
+    await rig.begin(*HOSTS)
+    assert await at(rig, 60) == 2  # two messages are what the first window takes
+    first, second = waiting_or_open(rig)
+    await rig.do(lambda: rig.end(second).say(h2.window_update(0, 1 << 20), h2.window_update(1, 1 << 20)))
+    assert rig.end(first).cancelled
+    assert await at(rig, 300) == 2
+    await answer(rig, second)
+    assert outcome(rig) == (1, 0, 1, 1)
+    await ended(rig)
+
+
+def waiting_or_open(rig: Rig) -> list[int]:
+    """Where attempts are, complete or not, in the order in which they were made."""
+    found = [(rig.end(number).previous[-1] or b"0", number) for number in HOSTS if rig.end(number).previous]
+    return [number for _, number in sorted(found)]
+
+
+async def test_a_call_whose_message_a_client_would_not_keep_is_sent_once() -> None:
+    rig = one_stream(hedging(), replace(request(20.0), message=b"z" * (256 << 10)))
+    await rig.begin(1)
+    await rig.do(lambda: rig.end(1).say(h2.window_update(0, 1 << 20), h2.window_update(1, 1 << 20)))
+    assert await at(rig, 300) == 1
+    await answer(rig, 1, unavailable)
+    assert outcome(rig) == (0, 1, 0, 0)
+    await ended(rig)
+
+
+# ---- who hears of an attempt that was cancelled ----------------------------------------------------------------------
+
+
+async def test_a_cancelled_attempt_is_no_failure_of_its_backend() -> None:
+    rig = one_call(hedging(attempts=2), policy="done_weight")
+    await rig.begin(1, 2)
+    await at(rig, 50)
+    slow, quick = waiting(rig)
+    before = {number: rig.backends.lanes[instance(number).identity].peer.override for number in (1, 2)}
+    outliers = OutlierDetection(OutlierOptions(), rig.balancer, Random(1))
+    rig.balancer.guard(outliers)
+    await answer(rig, quick)
+    peer = {number: rig.backends.lanes[instance(number).identity].peer for number in (1, 2)}
+    assert {record_of: (record.successes, record.failures) for record_of, record in outliers._records.items()} == {
+        peer[quick]: (1, 0)
+    }
+    assert peer[slow].override == before[slow]
+    assert [each.in_flight for each in peer.values()] == [0, 0]
+    await ended(rig)
+
+
+async def test_policies_that_go_by_latency_learn_how_long_a_cancelled_attempt_has_taken() -> None:
+    rig = one_call(hedging(attempts=2), policy="p2c_ewma")
+    await rig.begin(1, 2)
+    await at(rig, 500)
+    slow, quick = waiting(rig)
+    await rig.pass_(0.25)
+    await answer(rig, quick)
+    learned = {number: rig.backends.lanes[instance(number).identity].peer.memory.lag_ns for number in (1, 2)}
+    assert learned[slow] > learned[quick] > 0
+    await ended(rig)
+
+
+async def test_a_probe_that_is_cancelled_is_made_again() -> None:
+    rig = one_call(hedging(attempts=2))
+    await rig.apply(instance(1), instance(2))
+    circuits = CircuitBreakers(CircuitOptions(failures=1, open_time=1.0), rig.balancer, Random(1))
+    rig.balancer.guard(circuits)
+    bad = rig.backends.lanes[instance(1).identity].peer
+    circuits.ended(bad, 0, Reply(Code.UNAVAILABLE), rig.clock.now_ns())
+    rig.clock.advance(1.0)
+    rig.balancer.tick(rig.clock.now_ns())
+    assert list(rig.balancer.trials) == [bad]
+    rig.loop.begin()
+    assert waiting(rig) == [1]  # the call is the probe
+    await rig.pass_(0.05)
+    await answer(rig, 2)
+    assert rig.end(1).cancelled
+    assert list(rig.balancer.trials) == [bad]
+    await rig.aclose()
+
+
+# ---- breakers --------------------------------------------------------------------------------------------------------
+
+
+async def test_a_hedge_is_a_request_to_the_breaker_that_bounds_them() -> None:
+    rig = Rig(plan(2, 4, timeout_s=20.0), repeating=hedging(attempts=3), most_requests=3)
+    await rig.begin(*HOSTS)
+    await at(rig, 200)
+    assert (seen(rig), len(waiting(rig))) == (3, 3)  # two calls and one hedge; another was dropped, and then none made
+    assert rig.gate is not None
+    assert rig.gate.turned_away == {"max-requests": 2}
+    assert rig.engine.in_flight == 2
+    for place in waiting(rig):
+        await answer(rig, place)
+    assert rig.tally.errors == 0
+    await rig.do(rig.cancel)
+    await rig.aclose()
+
+
+async def test_a_hedge_that_finds_all_backends_out_does_not_end_its_call() -> None:
+    rig = Rig(plan(1, 1, timeout_s=20.0), repeating=hedging(attempts=2), most_requests=10)
+    rig.balancer.select(Selection(when_all_out=Mode.FAIL))
+    await rig.begin(1)
+    rig.balancer.bar(rig.backends.lanes[instance(1).identity].peer, EJECTED, barred=True)
+    await at(rig, 60)
+    assert rig.gate is not None
+    assert (rig.gate.turned_away, rig.engine.in_flight) == ({"all-out": 1}, 1)
+    await answer(rig, 1)
+    assert outcome(rig) == (1, 0, 1, 0)
     await ended(rig)

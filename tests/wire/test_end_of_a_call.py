@@ -3,11 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from lbctl.model import Code, Reply
 from lbctl.wire.limits import Limits
+from lbctl.wire.request import Request, Stream, fitting
 from lbctl.wire.session import Session
 from tests.wire import frames as h2
 from tests.wire.frames import msg, okh, reply, rst, trailers, trailers_only
@@ -97,3 +101,50 @@ def test_every_reply_of_many_brings_its_own_load_report() -> None:
     )
     ends = [talk.ended[number] for number in range(50)]
     assert [end.metadata[0][1] for end in ends if isinstance(end, Reply)] == values
+
+
+# ---- calls that cannot be sent anew ----------------------------------------------------------------------------------
+
+
+def begun(replay: int, wanted: Request = REQUEST) -> Conversation:
+    """A conversation with one call on its way."""
+    talk = Conversation(Session(wanted, limits=Limits(replay=replay)))
+    talk.collect()
+    talk.hear(h2.settings())
+    talk.start()
+    return talk
+
+
+@pytest.mark.parametrize(
+    ("answer", "committed"),
+    [
+        (okh(1), 1),
+        (okh(1) + msg(1)[:7], 1),
+        (okh(1)[:-1], 0),
+        (h2.headers(1, (":status", "103")), 0),
+        (trailers_only(1, 14), 0),
+        (reply(1), 0),  # it has ended
+    ],
+)
+def test_a_call_whose_reply_has_begun_is_committed_once(answer: bytes, committed: int) -> None:
+    talk = begun(1 << 10)
+    for piece in (answer, b""):
+        talk.hear(piece)
+        assert len(talk.session.committed) == committed
+    assert not begun(0).session.committed
+
+
+def test_a_stream_is_committed_by_the_first_message_that_is_not_kept() -> None:
+    stream = Stream(client=True, server=True, messages=(b"a" * 5, b"b" * 15), count=5)
+    for replay, committed in ((79, True), (80, False), (1 << 20, False)):  # 10 + 20 + 10 + 20 + 10 octets
+        talk = begun(replay - 10, replace(REQUEST, stream=stream))
+        assert bool(talk.session.committed) is committed, replay
+
+
+@given(st.lists(st.integers(5, 50), min_size=1, max_size=5), st.integers(0, 500))
+def test_as_many_messages_fit_as_one_can_count(sizes: list[int], octets: int) -> None:
+    count, left = 0, octets
+    while sizes[count % len(sizes)] <= left:
+        left -= sizes[count % len(sizes)]
+        count += 1
+    assert fitting(sizes, octets) == count

@@ -4,7 +4,7 @@
     sre           (requests - k x accepted) / (requests + 1), never below 0          2 minutes (k 2)
     kratos        the same once there were 20 requests                               3 s in 10 buckets (k 2)
     gozero        (requests - 5 - w x accepted) / (requests + 1), see below          10 s in 40 buckets
-    max-requests  1 while as many calls are in flight as it allows (gRPC, Envoy)     -
+    max-requests  1 while as many attempts are under way as it allows (gRPC, Envoy)  -
 
 Requests include the calls that were turned away. That makes a cliff: with k = 2 nothing is turned away while half of
 the calls succeed; below that almost everything is, and about 1 / (1 - k x success rate) calls a window get through.
@@ -12,6 +12,8 @@ the calls succeed; below that almost everything is, and about 1 / (1 - k x succe
 gozero: w falls from 1.5 to 1.1 with the buckets that had failures since the last one with a success; the probability
 is scaled down by the buckets that had successes since the last one with a failure; and one call a second passes
 whatever it says.
+
+max-requests counts attempts, since a retry or a hedge is a request to a backend: it drops them too.
 """
 
 from __future__ import annotations
@@ -70,18 +72,19 @@ class GozeroOptions:
 
 @dataclass(frozen=True, slots=True)
 class MaxRequestsOptions:
-    """The circuit breaker of gRPC's xDS and of Envoy: a bound on calls in flight."""
+    """The circuit breaker of gRPC's xDS and of Envoy: a bound on attempts under way."""
 
-    limit: int = option(1024, "calls that may be in flight to the whole service", least=1)
+    limit: int = option(1024, "attempts that may be under way to the whole service", least=1)
 
 
 class Breaker(Protocol):
-    """Admits calls or turns them away, and hears how those it admitted ended."""
+    """Admits calls or turns them away, and hears how those ended; ``each_attempt``: further attempts as well."""
 
     name: str
+    each_attempt: bool
 
-    def admit(self, count: int, in_flight: int, now_ns: int) -> int:
-        """How many of so many calls may go on, while ``in_flight`` others are."""
+    def admit(self, count: int, under_way: int, now_ns: int) -> int:
+        """How many of so many may go on, while so many attempts are at a backend or wait for one."""
         ...
 
     def ended(self, code: Code, count: int, now_ns: int) -> None: ...
@@ -90,6 +93,8 @@ class Breaker(Protocol):
 class SreBreaker:
     """The rule of the SRE book; Kratos' is the same with other numbers."""
 
+    each_attempt = False
+
     def __init__(self, name: str, options: SreOptions, rng: Random) -> None:
         self.name = name
         self._options = options
@@ -97,7 +102,7 @@ class SreBreaker:
         self._window = Window(options.buckets, seconds(options.window) // options.buckets)
         self._rng = rng
 
-    def admit(self, count: int, in_flight: int, now_ns: int) -> int:
+    def admit(self, count: int, under_way: int, now_ns: int) -> int:
         window, options = self._window, self._options
         window.advance(now_ns)
         if sre_drop(window.total, window.successes, options.k, options.minimum) <= 0:
@@ -119,6 +124,7 @@ class GozeroBreaker:
     """go-zero's rule."""
 
     name = "gozero"
+    each_attempt = False
 
     def __init__(self, options: GozeroOptions, rng: Random) -> None:
         self._codes = codes_of(options.codes)
@@ -126,7 +132,7 @@ class GozeroBreaker:
         self._rng = rng
         self._passed_ns = 0  # when a call passed last that might have been turned away
 
-    def admit(self, count: int, in_flight: int, now_ns: int) -> int:
+    def admit(self, count: int, under_way: int, now_ns: int) -> int:
         window = self._window
         window.advance(now_ns)
         failing, working = streaks(window.oldest_first())
@@ -150,18 +156,19 @@ class GozeroBreaker:
 
 
 class MaxRequests:
-    """A bound on calls in flight."""
+    """A bound on attempts under way."""
 
     name = "max-requests"
+    each_attempt = True
 
     def __init__(self, options: MaxRequestsOptions) -> None:
         self._limit = options.limit
 
-    def admit(self, count: int, in_flight: int, now_ns: int) -> int:
-        return min(count, max(0, self._limit - in_flight))
+    def admit(self, count: int, under_way: int, now_ns: int) -> int:
+        return min(count, max(0, self._limit - under_way))
 
     def ended(self, code: Code, count: int, now_ns: int) -> None:
-        """It goes by what is in flight."""
+        """It goes by what is under way."""
 
 
 def sre_drop(total: int, accepted: int, k: float, minimum: int = 0) -> float:

@@ -35,6 +35,7 @@ from dataclasses import dataclass
 
 from lbctl.balance.fenwick import Fenwick
 from lbctl.balance.peer import Peer
+from lbctl.balance.penalty import is_withdrawn
 from lbctl.balance.policies.base import Call, Expectation, Law, Policy, Setup, Why, weights_of
 from lbctl.balance.policies.options import option
 from lbctl.model import Reply
@@ -90,7 +91,7 @@ class DoneWeight:
 
     def ended(self, peer: Peer, begun_ns: int, now_ns: int, reply: Reply) -> None:
         index, before = self._index.get(peer), peer.override
-        if index is None or before is None:  # somebody else's, or it left
+        if index is None or before is None or is_withdrawn(reply):  # somebody else's, or it left
             return
         after = min(before + 1, self._max) if reply.is_ok else max(before // 2, self._min)
         if after != before:

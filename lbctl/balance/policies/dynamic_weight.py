@@ -36,6 +36,7 @@ from typing import Final
 
 from lbctl.balance.dynamic import Thresholds, adjusted, explained
 from lbctl.balance.peer import Peer
+from lbctl.balance.penalty import is_withdrawn
 from lbctl.balance.policies import smooth_wrr, weighted_random
 from lbctl.balance.policies.base import Call, Expectation, Law, Policy, Setup, Why
 from lbctl.balance.policies.options import option
@@ -134,7 +135,7 @@ class DynamicWeight:
             window.due_ns = self._due_ns
 
     def ended(self, peer: Peer, begun_ns: int, now_ns: int, reply: Reply) -> None:
-        if peer in self._known:
+        if peer in self._known and not is_withdrawn(reply):
             self._window_of(peer).add(begun_ns, now_ns, ok=reply.is_ok)
 
     def _look(self, now_ns: int) -> None:

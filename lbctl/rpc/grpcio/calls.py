@@ -6,6 +6,7 @@ import asyncio
 from collections import Counter
 from collections.abc import Callable
 from dataclasses import dataclass, field
+from functools import partial
 from typing import Final
 
 from lbctl.clock import Clock
@@ -31,6 +32,7 @@ class Basket:
     early: list[tuple[Call, int]] = field(default_factory=list)
     gaps: list[int] = field(default_factory=list)
     resets: int = 0
+    committed: list[Call] = field(default_factory=list)
 
     def put(self, flight: Flight, ending: Ending) -> None:
         """Add a call that has ended."""
@@ -38,6 +40,7 @@ class Basket:
         self.resets += flight.cut
         if flight.request.stream is not None:
             reply = reply._replace(sent=progress.sent, received=progress.received, messages=tuple(progress.messages))
+            reply = reply._replace(headed=progress.received > 0 and not reply.is_ok)
             self.gaps += progress.gaps
             if progress.first_ns:
                 self.early.append((flight.call, progress.first_ns))
@@ -62,16 +65,27 @@ class Flight:
 
 
 Ended = Callable[[Flight, Ending, int], None]  # once per flight, with the time in ns
+Began = Callable[[Flight], None]  # at most once per stream, when its first message comes
 
 
 class Flights:
-    """All calls that were handed to one channel; ``ended`` is told of each end, once."""
+    """All calls that were handed to one channel; ``ended`` is told of each end, once, ``began`` of each reply."""
 
-    def __init__(self, rpcs: Rpcs, clock: Clock, counters: Counter[str], ended: Ended, *, keep_messages: bool) -> None:
+    def __init__(
+        self,
+        rpcs: Rpcs,
+        clock: Clock,
+        counters: Counter[str],
+        ended: Ended,
+        began: Began | None,
+        *,
+        keep_messages: bool,
+    ) -> None:
         self._rpcs = rpcs
         self._now = clock.now_ns
         self._counters = counters
         self._ended = ended
+        self._began = began
         self._keep = keep_messages
         self._open: set[Flight] = set()
         self._tasks: set[asyncio.Task[None]] = set()  # also of calls that we have ended, and grpcio not yet
@@ -82,6 +96,8 @@ class Flights:
     def begin(self, call: Call, request: Request, metadata: Metadata) -> Flight:
         """Hand a call to grpcio; it is on its own from here."""
         flight = Flight(call, request, Progress(self._now, self._keep))
+        if self._began is not None:
+            flight.progress.began = partial(self._began, flight)
         self._open.add(flight)
         flight.task = asyncio.get_running_loop().create_task(self._fly(flight, metadata))
         self._tasks.add(flight.task)

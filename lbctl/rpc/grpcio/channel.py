@@ -12,7 +12,7 @@ import grpc
 import grpc.aio
 
 from lbctl.clock import Clock
-from lbctl.rpc.grpcio.calls import Ended, Flights
+from lbctl.rpc.grpcio.calls import Began, Ended, Flights
 from lbctl.rpc.grpcio.rpcs import Rpcs
 from lbctl.rpc.grpcio.settings import Arguments
 from lbctl.rpc.transport import Connectivity
@@ -27,7 +27,10 @@ _STATES: Final = {
 
 
 class Channel:
-    """A channel that stays connected until ``aclose``; ``moved`` is told of every change of its state."""
+    """A channel that stays connected until ``aclose``; ``moved`` is told of every change of its state.
+
+    ``ended`` and ``began`` as ``Flights`` has them.
+    """
 
     def __init__(
         self,
@@ -39,6 +42,7 @@ class Channel:
         counters: Counter[str],
         ended: Ended,
         moved: Callable[[Channel], None],
+        began: Began | None = None,
         keep_messages: bool = False,
     ) -> None:
         self.state = Connectivity.IDLE
@@ -46,7 +50,7 @@ class Channel:
             self._channel = grpc.aio.insecure_channel(target, options=arguments)
         else:
             self._channel = grpc.aio.secure_channel(target, credentials, options=arguments)
-        self.flights = Flights(Rpcs(self._channel), clock, counters, ended, keep_messages=keep_messages)
+        self.flights = Flights(Rpcs(self._channel), clock, counters, ended, began, keep_messages=keep_messages)
         self._counters = counters
         self._moved = moved
         self._watching = asyncio.get_running_loop().create_task(self._watch())

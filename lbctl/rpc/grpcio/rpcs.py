@@ -18,9 +18,16 @@ from lbctl.wire.request import Request, Stream
 Metadata = tuple[tuple[str, str | bytes], ...]
 
 
+def _nobody() -> None:
+    """Nobody wants to know."""
+
+
 @dataclass(slots=True)
 class Progress:
-    """What a stream has come to; also right when the call is ended from outside. Times in ns of ``now``."""
+    """What a stream has come to; also right when the call is ended from outside. Times in ns of ``now``.
+
+    ``began`` is called when the first message comes: when headers come without one grpcio does not tell.
+    """
 
     now: Callable[[], int]
     keep: bool = False
@@ -30,9 +37,12 @@ class Progress:
     last_ns: int = 0  # the last message
     gaps: list[int] = field(default_factory=list)
     messages: list[bytes] = field(default_factory=list)
+    began: Callable[[], None] = _nobody
 
     def took(self, message: bytes) -> None:
         now = self.now()
+        if not self.received:
+            self.began()
         if self.received:
             self.gaps.append(now - self.last_ns)
         self.last_ns = now

@@ -67,6 +67,7 @@ class GrpcTransport:
                 counters=self._counters,
                 ended=self._ended,
                 moved=self._moved,
+                began=self._began if options.limits.replay else None,
                 keep_messages=keep_messages,
             )
 
@@ -102,6 +103,11 @@ class GrpcTransport:
 
     def _begin(self, call: Call, request: Request) -> None:
         self._channels.begin(call, request, self._metadata if request is self._request else metadata_of(request))
+
+    def _began(self, flight: Flight) -> None:
+        self._baskets.committed.append(flight.call)
+        self._listener.finished(self, self._baskets, flight.progress.now())
+        self._flusher.flush()
 
     def _ended(self, flight: Flight, ending: Ending, now_ns: int) -> None:
         self._baskets.put(flight, ending)
