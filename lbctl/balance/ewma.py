@@ -15,7 +15,9 @@ _SAMPLES: Final = 1000  # of one backend that wait
 
 def moved(old_ns: int, sample_ns: int, elapsed_ns: int, decay_ns: int) -> tuple[int, float]:
     """Return the new average, whole and rounded down, and what the old one still counted; none (0) counts nothing."""
-    kept = exp(-max(elapsed_ns, 0) / decay_ns) if old_ns else 0.0
+    if not old_ns:
+        return sample_ns, 0.0
+    kept = exp(-elapsed_ns / decay_ns) if elapsed_ns > 0 else 1.0
     return int(old_ns * kept + sample_ns * (1.0 - kept)), kept
 
 

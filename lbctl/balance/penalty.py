@@ -24,6 +24,7 @@ from lbctl.model import Code, Origin, Reply
 
 Memory = TypeVar("Memory")
 
+SERVER: Final = Origin.SERVER  # looked up once: it is asked of every reply
 _FINE: Final = 6  # failures within 1/64 of the penalty share an entry, so memory does not grow with the rate
 
 # These are about what was asked for, whoever was asked.
@@ -48,11 +49,6 @@ def is_fault(reply: Reply) -> bool:
     if reply.origin is Origin.CLIENT:
         return reply.code in _OURS
     return reply.origin is not Origin.SERVER or reply.code not in _ASKED
-
-
-def is_withdrawn(reply: Reply) -> bool:
-    """Whether we cancelled the call, for reasons that have nothing to do with the backend."""
-    return reply.code is Code.CANCELLED and reply.origin is Origin.CLIENT
 
 
 class Kept:

@@ -42,14 +42,14 @@ from heapq import heapify, heapreplace
 
 from lbctl.balance.estimates import estimate
 from lbctl.balance.peer import Peer
-from lbctl.balance.penalty import KeptSlots, is_fault
+from lbctl.balance.penalty import SERVER, KeptSlots, is_fault
 from lbctl.balance.policies.base import Call, Expectation, Law, Picker, Policy, Setup, Why, equal, weights_of
 from lbctl.balance.policies.least_time import LeastTime
 from lbctl.balance.policies.options import option
 from lbctl.balance.policies.penalised import failure_penalty
 from lbctl.balance.scores import Node, Scores
 from lbctl.balance.two_choices import NEVER_NS
-from lbctl.model import Origin, Reply
+from lbctl.model import Reply
 
 
 @dataclass(frozen=True, slots=True)
@@ -89,6 +89,7 @@ class Fastest:
             is_dubbo=options.metric == "dubbo",
             times_in_flight=options.times_in_flight or options.metric == "dubbo",
         )
+        self._lowest, self._changed = self._scores.lowest, self._scores.changed
         self._probe_ns = round(options.probe * 1e9)
         self._only_ok = options.metric == "dubbo"
         self._waiting = [(node.picked_ns, index) for index, node in enumerate(self._nodes)]  # a heap
@@ -117,28 +118,27 @@ class Fastest:
         index = self._index.get(peer)
         if index is None:
             return
-        took_ns, counts = max(now_ns - begun_ns, 0), True
-        if reply.code or reply.origin is not Origin.SERVER:
+        took_ns, counts = now_ns - begun_ns, True
+        if reply.code or reply.origin is not SERVER:
             counts = not self._only_ok
             if self._kept.penalty_ns and is_fault(reply):
                 took_ns, counts = max(took_ns, self._kept.penalty_ns), True
                 self._kept.add(index, now_ns)
         if counts:
-            self._nodes[index].estimate.add(took_ns, now_ns)
-        self._scores.touched[index] = None
+            self._nodes[index].estimate.add(took_ns if took_ns > 0 else 0, now_ns)
+        self._changed(index, now_ns)
 
     def _choose(self, now_ns: int) -> tuple[int, bool]:
         """An index, and whether it was chosen only because of its long wait."""
-        scores = self._scores
-        scores.now_ns = now_ns
         if self._kept.due and self._kept.due[0][0] <= now_ns:
-            scores.touched.update(dict.fromkeys(self._kept.freed(now_ns)))
+            for index in self._kept.freed(now_ns):
+                self._changed(index, now_ns)
         index = self._overdue(now_ns) if now_ns > self._overdue_ns else -1
         is_probe = index >= 0
         if is_probe:
-            scores.touched[index] = None
+            self._scores.take(index, now_ns)
         else:
-            index = scores.lowest()
+            index = self._lowest(now_ns)
         self._nodes[index].picked_ns = now_ns
         return index, is_probe
 

@@ -27,18 +27,19 @@ that fails at once looks idle and gets nearly all the calls.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from functools import partial
 from random import Random
 
-from lbctl.balance.levels import Ladder, Levels, ladders
+from lbctl.balance.levels import Level, Levels, Spot, spots_of
 from lbctl.balance.peer import Peer
-from lbctl.balance.penalty import Kept, kept_slots
+from lbctl.balance.penalty import kept_slots
 from lbctl.balance.policies.base import Expectation, Policy, Setup, by_weight, weights_of
-from lbctl.balance.policies.least_conn import LeastLoaded
+from lbctl.balance.policies.least_conn import LeastLoaded, ratio_key
 from lbctl.balance.policies.options import option
 from lbctl.balance.policies.penalised import failure_penalty
-from lbctl.balance.ties import Drawn
+from lbctl.balance.ties import Listed, drawn
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,29 +63,28 @@ def go_draw(weights: Sequence[int], rng: Random) -> int:
     return int(rng.random() * len(weights))
 
 
-class GoTies(Levels):
-    """Looks at everybody, and draws among equals as dubbo-go does."""
+class GoTies(Listed):
+    """Looks at all that are tied, and draws among them as dubbo-go does."""
 
-    def __init__(
-        self, peers: Sequence[Peer], kept: Sequence[Kept], rungs: Sequence[Ladder], weights: Sequence[int], rng: Random
-    ) -> None:
-        super().__init__(peers, kept, rungs)
-        self._weights = weights
+    __slots__ = ("_rng",)
+
+    def __init__(self, key: float, rng: Random) -> None:
+        super().__init__(key)
         self._rng = rng
 
-    def lowest(self) -> int:
-        keys = [key for _, key in self.audit()]
-        least = min(keys)
-        tied = [index for index, key in enumerate(keys) if key == least]
-        return tied[go_draw([self._weights[index] for index in tied], self._rng)]
+    def pop(self) -> Spot:
+        self.total -= 1
+        return self.members.pop(go_draw([spot.chance for _, spot in self.members], self._rng))[1]
 
 
 def _picker(peers: Sequence[Peer], setup: Setup) -> LeastLoaded:
     options: Options = setup.options
-    slots, weights = kept_slots(peers, options.failure_penalty), weights_of(peers)
-    rungs = ladders([1] * len(peers), lambda _, load: float(load))
-    ties = GoTies if options.dialect == "go" else Drawn
-    return LeastLoaded(peers, slots, ties(peers, slots.of, rungs, weights, setup.rng), by_weight(peers))
+    slots, weights, rng = kept_slots(peers, options.failure_penalty), weights_of(peers), setup.rng
+    spots = spots_of(peers, slots.of, [1] * len(peers), weights)
+    make: Callable[[float], Level] = drawn(weights, rng.random)
+    if options.dialect == "go":
+        make = partial(GoTies, rng=rng)
+    return LeastLoaded(spots, slots, Levels(spots, ratio_key, make), by_weight(peers))
 
 
 POLICY = Policy(

@@ -37,18 +37,18 @@ the originals, a backend that fails at once looks idle and gets nearly all.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Final
 
-from lbctl.balance.levels import Levels, ladders
+from lbctl.balance.levels import Level, Levels, Spot, spots_of
 from lbctl.balance.peer import Peer
-from lbctl.balance.penalty import Kept, KeptSlots, is_fault, kept_slots
+from lbctl.balance.penalty import SERVER, KeptSlots, is_fault, kept_slots
 from lbctl.balance.policies.base import Call, Expectation, Law, Policy, Setup, Why, by_weight, weights_of
 from lbctl.balance.policies.options import option
 from lbctl.balance.policies.penalised import failure_penalty
-from lbctl.balance.ties import Drawn, Rotating, Smooth
-from lbctl.model import Origin, Reply
+from lbctl.balance.ties import Listed, Rotating, Turns, drawn
+from lbctl.model import Reply
 
 _SCALE: Final = 16  # HAProxy's effective weights are in sixteenths
 _GREATEST: Final = 4096
@@ -73,76 +73,87 @@ def fwlc_key(weight: int, in_flight: int) -> float:
     return float((in_flight + 1) * _GREATEST // (weight * _SCALE)) if in_flight else 0.0
 
 
-_KEYS: Final = {"ratio": ratio_key, "fwlc": fwlc_key}
+Key = Callable[[int, int], float]
+_KEYS: Final[dict[str, Key]] = {"ratio": ratio_key, "fwlc": fwlc_key}
 
 
 class LeastLoaded:
     """Keeps its peers in the order of their loads; for every policy that looks at all of them."""
 
-    def __init__(self, peers: Sequence[Peer], slots: KeptSlots, levels: Levels, shares: Sequence[float]) -> None:
-        self._peers = peers
-        self._index = {peer: index for index, peer in enumerate(peers)}
+    def __init__(self, spots: Sequence[Spot], slots: KeptSlots, levels: Levels, shares: Sequence[float]) -> None:
+        self._spots = spots
+        self._by_peer = {spot.peer: spot for spot in spots}
         self._kept = slots
         self._due = slots.due
         self._levels = levels
         self._lowest = levels.lowest
-        self._touched = levels.touched
+        self._changed = levels.changed
         self._shares = shares
 
     def pick(self, call: Call) -> Peer:
         if self._due and self._due[0][0] <= call.now_ns:
             self._free(call.now_ns)
-        return self._peers[self._lowest()]
+        return self._lowest()
 
     def why(self, call: Call) -> tuple[Peer, Why]:
         self._free(call.now_ns)
-        found = self._levels.audit()
-        least = min(key for _, key in found)
+        self._levels.audit()
+        keys = [spot.rungs[spot.load].key for spot in self._spots]
         rows = [
-            (peer, (str(load), str(peer.weight), f"{key:g}"))
-            for peer, (load, key) in zip(self._peers, found, strict=True)
+            (spot.peer, (str(spot.load), str(spot.peer.weight), f"{key:g}"))
+            for spot, key in zip(self._spots, keys, strict=True)
         ]
-        tied = sum(key == least for _, key in found)
+        tied = keys.count(min(keys))
         text = "the least load" if tied == 1 else f"one of {tied} with the least load"
-        return self._peers[self._levels.lowest()], Why(text, ("in flight", "weight", "load"), tuple(rows))
+        return self._lowest(), Why(text, ("in flight", "weight", "load"), tuple(rows))
 
     def law(self) -> Law:
         return Law(self._shares)
 
     def retire(self) -> None:
-        if isinstance(self._levels, Smooth):
-            for peer, credit in zip(self._peers, self._levels.credits(), strict=True):
-                peer.credit = credit
+        """Leave nothing behind but the slots that failed calls keep."""
 
     def ended(self, peer: Peer, begun_ns: int, now_ns: int, reply: Reply) -> None:
-        index = self._index.get(peer)
-        if index is not None:
-            self._touched[index] = None
-            if self._kept.penalty_ns and (reply.code or reply.origin is not Origin.SERVER) and is_fault(reply):
-                self._kept.add(index, now_ns)
+        spot = self._by_peer.get(peer)
+        if spot is not None:
+            if (reply.code or reply.origin is not SERVER) and self._kept.penalty_ns and is_fault(reply):
+                self._kept.add(spot.index, now_ns)
+            self._changed(spot)
 
     def _free(self, now_ns: int) -> None:
         for index in self._kept.freed(now_ns):
-            self._touched[index] = None
+            self._changed(self._spots[index])
+
+
+class TakingTurns(LeastLoaded):
+    """Lets equals take turns by smooth weighted round robin; what each is owed is its credit."""
+
+    def __init__(self, spots: Sequence[Spot], slots: KeptSlots, key: Key, shares: Sequence[float]) -> None:
+        self._turns = Turns(spots, [spot.peer.credit for spot in spots])
+        super().__init__(spots, slots, Levels(spots, key, self._turns.level), shares)
+
+    def retire(self) -> None:
+        self._levels.audit()
+        for spot, credit in zip(self._spots, self._turns.credits(), strict=True):
+            spot.peer.credit = credit
 
 
 def _picker(peers: Sequence[Peer], setup: Setup) -> LeastLoaded:
-    slots = kept_slots(peers, setup.options.failure_penalty)
-    return LeastLoaded(peers, slots, _levels(peers, slots.of, setup), by_weight(peers))
-
-
-def _levels(peers: Sequence[Peer], kept: Sequence[Kept], setup: Setup) -> Levels:
     options: Options = setup.options
-    weights = weights_of(peers)
-    rungs = ladders(weights, _KEYS[options.key])
+    slots, weights, key = kept_slots(peers, options.failure_penalty), weights_of(peers), _KEYS[options.key]
+    shares, chances = by_weight(peers), [1] * len(peers) if options.ties == "random" else weights
+    spots = spots_of(peers, slots.of, weights, chances)
+    make: Callable[[float], Level]
     match options.ties:
         case "swrr":
-            return Smooth(peers, kept, rungs, weights)
+            return TakingTurns(spots, slots, key, shares)
         case "rotate":
-            return Rotating(peers, kept, rungs)
+            make = Rotating
         case "random":
-            return Drawn(peers, kept, rungs, [1] * len(peers), setup.rng)
-    return Levels(peers, kept, rungs)
+            make = drawn(chances, setup.rng.random)
+        case _:
+            make = Listed
+    return LeastLoaded(spots, slots, Levels(spots, key, make), shares)
 
 
 POLICY = Policy(

@@ -36,14 +36,14 @@ from dataclasses import dataclass
 from heapq import heapify, heapreplace
 from typing import Final
 
-from lbctl.balance.levels import ladders
+from lbctl.balance.levels import Levels, spots_of
 from lbctl.balance.peer import Peer
 from lbctl.balance.penalty import Kept, is_fault, kept_slots, remembered
 from lbctl.balance.policies.base import Call, Expectation, Law, Picker, Policy, Setup, Why, by_weight, equal, weights_of
-from lbctl.balance.policies.least_conn import LeastLoaded
+from lbctl.balance.policies.least_conn import LeastLoaded, ratio_key
 from lbctl.balance.policies.options import option
 from lbctl.balance.policies.penalised import failure_penalty
-from lbctl.balance.ties import Drawn
+from lbctl.balance.ties import drawn
 from lbctl.model import Origin, Reply
 
 _MOST: Final = 10  # choices; more are taken for so many
@@ -149,8 +149,9 @@ class Scheduled(Sampling):
 
 def _scanning(peers: Sequence[Peer], setup: Setup) -> LeastLoaded:
     slots, ones = kept_slots(peers, setup.options.failure_penalty), [1] * len(peers)
-    levels = Drawn(peers, slots.of, ladders(ones, lambda _, load: float(load)), ones, setup.rng)
-    return LeastLoaded(peers, slots, levels, equal(peers))
+    spots = spots_of(peers, slots.of, ones, ones)
+    levels = Levels(spots, ratio_key, drawn(ones, setup.rng.random))
+    return LeastLoaded(spots, slots, levels, equal(peers))
 
 
 def _picker(peers: Sequence[Peer], setup: Setup) -> Picker:
