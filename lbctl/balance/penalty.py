@@ -51,6 +51,11 @@ def is_fault(reply: Reply) -> bool:
     return reply.origin is not Origin.SERVER or reply.code not in _ASKED
 
 
+def is_withdrawn(reply: Reply) -> bool:
+    """Whether we cancelled the call, for reasons that have nothing to do with the backend."""
+    return reply.code is Code.CANCELLED and reply.origin is Origin.CLIENT
+
+
 class Kept:
     """The slots that one peer's failed attempts still keep; ``count`` is as of the last look."""
 
