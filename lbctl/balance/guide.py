@@ -103,6 +103,8 @@ def judged(policy: Policy) -> str:
     """How a run of the policy is judged."""
     if policy.name in GRPC_POLICIES and policy.expectation is Expectation.FEEDBACK:
         return "not at all: gRPC's picker is not here to be simulated"
+    if not policy.replayed:
+        return "not at all: it takes longer to find its way than a simulation lasts"
     return JUDGED[policy.expectation]
 
 

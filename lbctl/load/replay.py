@@ -51,6 +51,8 @@ def _obstacle(balancer: Balancer, plan: Plan, loop: Loop) -> str:
     """Why nobody can play the run again, in words."""
     if balancer.policy.name not in POLICIES:
         return "its balancer is gRPC's"
+    if not balancer.policy.replayed:
+        return "its policy takes longer to find its way than is played"
     if isinstance(balancer.picker, Reported):
         return "it goes by reports of the backends"
     if not balancer.evidence().steady:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Final
 
 from lbctl.balance.policies import (
+    aperture,
     bounded_load,
     consistent_hash,
     done_weight,
@@ -63,6 +64,7 @@ POLICIES: Final[dict[str, Policy]] = {
         least_request.POLICY,
         fastest.POLICY,
         p2c.POLICY,
+        aperture.POLICY,
         p2c_ewma.POLICY,
         kratos_p2c.POLICY,
         peak_ewma.POLICY,
