@@ -119,7 +119,7 @@ def _by_hand(service: str, wishes: Sequence[Wish], write: WriteFlags, settings: 
     shown = report(found, plan, SystemClock().wall())
     changing = sum(each.changes for each in plan)
     if write.dry_run or not changing:
-        printer.result(shown)
+        printer.found(shown, many=False)
         return ExitCode.OK
     left = left_in_rotation(found, plan)
     if not left:

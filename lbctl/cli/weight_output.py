@@ -21,6 +21,7 @@ class Printer:
     def __init__(self, settings: Settings) -> None:
         self._settings = settings
         self._caps = caps_of(settings)
+        self._hidden: list[str] = []
 
     def result(self, report: WeightReport) -> None:
         """Print the result, or one of many."""
@@ -47,7 +48,7 @@ class Printer:
     def plan(self, report: WeightReport) -> None:
         """Show what is about to be written, to be asked about."""
         caps = self._caps
-        self._say(self._table(report, caps.err_style, caps.err_glyphs, None))
+        self._say(self._table(report, caps.err_style, caps.err_glyphs, caps.out_width))
 
     def note(self, line: str) -> None:
         """One line to standard error, unless -q."""
@@ -79,7 +80,11 @@ class Printer:
         from lbctl.view.weights import weights_table
 
         look = Look(style, glyphs, width, headers=not self._settings.no_headers)
-        return "\n".join(weights_table(report, look).lines)
+        table = weights_table(report, look)
+        if table.hidden and table.hidden != self._hidden:
+            self._hidden = table.hidden  # once is enough
+            self.note(f"hidden: {', '.join(table.hidden)} (use -o wide)")
+        return "\n".join(table.lines)
 
     @staticmethod
     def _say(text: str) -> None:

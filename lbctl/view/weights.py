@@ -2,33 +2,38 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import re
+from collections.abc import Callable, Sequence
+from dataclasses import replace
 from typing import Final
 
 from lbctl.discovery.weight_report import WRITTEN, WeightReport, WeightRow
 from lbctl.view.figures import Document, lease_id, ratio, stamp
+from lbctl.view.lines import width_of
 from lbctl.view.plain_table import Cell, Column, Rendered, render
 from lbctl.view.services import Look
 from lbctl.view.text import NONE, clean, duration, error_rate, percent
 
 WEIGHTS: Final = "lbctl.weights/v1"
 _ARROW: Final = " -> "
+_FIGURES: Final = re.compile(r"(?:errors|mean) \S+?(?: (?:above|below) \S+?)?(?:: |, (?=mean))")
 
 
 def weights_table(report: WeightReport, look: Look) -> Rendered:
     """One row per instance: what its weight is and will be, and what that rests on where it was measured."""
-    measured = any(row.measured for row in report.rows)
-    return render(
-        _measured_columns() if measured else _plain_columns(report.rows),
-        report.rows,
-        look.style,
-        width=look.width,
-        headers=look.headers,
-        ellipsis=look.glyphs.ellipsis,
-    )
+    if not any(row.measured for row in report.rows):
+        return _laid_out(_plain_columns(), report.rows, look)
+    table = _laid_out(_measured_columns(_whole), report.rows, replace(look, width=None))
+    if look.width is None or max(map(width_of, table.lines)) <= look.width:
+        return table
+    return _laid_out(_measured_columns(_brief), report.rows, look)
 
 
-def _plain_columns(rows: Sequence[WeightRow]) -> list[Column[WeightRow]]:
+def _laid_out(columns: Sequence[Column[WeightRow]], rows: Sequence[WeightRow], look: Look) -> Rendered:
+    return render(columns, rows, look.style, width=look.width, headers=look.headers, ellipsis=look.glyphs.ellipsis)
+
+
+def _plain_columns() -> list[Column[WeightRow]]:
     return [
         Column("KEY", lambda row: Cell(clean(row.key)), shrink_to=21),
         Column("WEIGHT", _weights),
@@ -39,7 +44,7 @@ def _plain_columns(rows: Sequence[WeightRow]) -> list[Column[WeightRow]]:
     ]
 
 
-def _measured_columns() -> list[Column[WeightRow]]:
+def _measured_columns(why: Callable[[str], str]) -> list[Column[WeightRow]]:
     return [
         Column("ADDRESS", lambda row: Cell(clean(row.address)), shrink_to=21, cut="left"),
         Column("BASE", lambda row: _number(row.measured.base if row.measured else None), keep=3, numeric=True),
@@ -48,8 +53,23 @@ def _measured_columns() -> list[Column[WeightRow]]:
         Column("CALLS", lambda row: _number(row.measured.requests if row.measured else None), keep=1, numeric=True),
         Column("ERR", _errors, keep=1, numeric=True),
         Column("MEAN", _mean, keep=1, numeric=True),
-        Column("WHY", lambda row: Cell(clean(row.measured.why) if row.measured else NONE), keep=2, shrink_to=20),
+        Column(
+            "WHY",
+            lambda row: Cell(why(clean(row.measured.why)) if row.measured else NONE),
+            keep=2,
+            shrink_to=24,
+            cut="right",
+        ),
     ]
+
+
+def _whole(why: str) -> str:
+    return why
+
+
+def _brief(why: str) -> str:
+    """The reason without the figures that have columns of their own: ``doubled, +1``."""
+    return _FIGURES.sub("", why)
 
 
 def _weights(row: WeightRow) -> Cell:

@@ -57,7 +57,7 @@ def test_a_written_weight_is_shown_with_what_it_was(lbctl: Lbctl, keys: Keys, va
 def test_a_dry_run_shows_and_writes_nothing(lbctl: Lbctl, keys: Keys, values: Values) -> None:
     keys(ECHO)
     said = lbctl("weight", "echo", f"{A}=1", "--dry-run", "--no-headers")
-    assert (said.status, said.err) == (0, "")
+    assert (said.status, said.err) == (0, "1 weight would change; nothing was written\n")
     assert said.out == f"/services/echo/{A}  3 -> 1  75.0% -> 50.0%  {A}|3  {A}|1  none\n"
     assert values() == list(ECHO.values())
 
