@@ -296,3 +296,22 @@ def test_ketama_divides_in_single_precision() -> None:
     ring = ring_of("ketama", tuple(hosts(3)), (42, 19, 19))
     counts = Counter(ring.owners[:-1])
     assert [counts[node] for node in range(3)] == [4 * 62, 4 * 28, 4 * 28]
+
+
+@pytest.mark.parametrize("bits", [32, 64])  # sorted as floats, and as whole numbers
+@pytest.mark.parametrize("last", [False, True])
+def test_a_ring_is_the_sorted_points_each_once_and_a_walk_meets_every_node(bits: int, last: bool) -> None:
+    rng = Random(bits + last)
+    for _ in range(50):
+        highest = 2 ** rng.choice([4, bits])  # few enough that many are equal, and all there are
+        nodes = [[rng.randrange(highest) for _ in range(rng.randrange(1, 40))] for _ in range(rng.randrange(1, 6))]
+        ring = Ring(nodes, bits, last=last)
+        points = sorted({point for points in nodes for point in points})
+        having = [[node for node, its_points in enumerate(nodes) if point in its_points] for point in points]
+        assert ring.points == points
+        assert ring.owners[:-1] == [each[-1 if last else 0] for each in having]
+        for hash_ in (0, rng.choice(points), highest - 1):
+            start = ring.at(hash_)
+            around = [*ring.owners[start : len(points)], *ring.owners[:start]]
+            assert [*ring.walk(hash_)] == list(dict.fromkeys(around))
+            assert [*ring.near(hash_)] == (2 * around)[: len(ring.near(hash_))]

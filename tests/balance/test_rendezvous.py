@@ -2,19 +2,21 @@ from __future__ import annotations
 
 import math
 from collections import Counter
+from collections.abc import Sequence
 from fractions import Fraction
 from random import Random
 
 import pytest
 from xxhash import xxh64_intdigest
 
-from lbctl.balance.hashing.known import MOST, Known
-from lbctl.balance.policies.base import Call
-from lbctl.balance.policies.rendezvous import score
+from lbctl.balance.peer import Peer
+from lbctl.balance.policies.base import Call, Setup, equal
+from lbctl.balance.policies.rendezvous import Rendezvous, Weighted, hash_of, score
 from lbctl.stats.chi_square import p_value
 from tests.balance.fleet import VECTORS
 from tests.balance.keyed import KEYS, at, hosts, owner, owners, picker
 
+MOST = 65_536  # keys whose owners are remembered, as the policy's page says
 DIALECTS = pytest.mark.parametrize("dialect", ["xxh64", "xorshift"])
 
 
@@ -101,16 +103,47 @@ def test_a_retry_goes_where_the_key_would_go_without_those_that_were_tried(diale
         assert owner(made, key, first) == owner(picker("rendezvous", at(left), dialect=dialect), key)
 
 
-def test_owners_of_the_first_keys_are_remembered_and_the_others_looked_up() -> None:
-    asked: list[bytes] = []
+class Asked(Rendezvous):
+    """Owners by the length of the key, and which keys were looked up."""
 
-    def look_up(key: bytes) -> int:
-        asked.append(key)
+    def __init__(self, peers: Sequence[Peer], setup: Setup) -> None:
+        super().__init__(peers, setup)
+        self.asked: list[bytes] = []
+
+    def owner(self, key: bytes) -> int:
+        self.asked.append(key)
         return len(key)
 
-    known = Known(look_up)
+    def scores(self, key: bytes) -> Sequence[float]:
+        return [float(len(key) == node) for node, _ in enumerate(self.peers)]
+
+    def arcs(self) -> Sequence[float]:
+        return equal(self.peers)
+
+
+def test_owners_of_the_first_keys_are_remembered_and_the_others_looked_up() -> None:
+    peers = at(hosts(6))
+    made = Asked(peers, Setup(Random(1)))
+    keys = [b"%d" % number for number in range(MOST + 10)]
     for _ in range(2):
-        for number in range(MOST + 10):
-            assert known[b"%d" % number] == len(str(number))
-    assert len(known) == MOST
-    assert len(asked) == MOST + 20
+        assert [made.pick(Call(1, key)) for key in keys] == [peers[len(key)] for key in keys]
+    assert made.owners(keys[:20]) == [len(key) for key in keys[:20]]
+    assert made.asked == [*keys, *keys[MOST:]]
+
+
+def test_who_wins_by_a_low_score_is_found_as_well() -> None:
+    # With two backends no score is above what nearly always suffices for about one key in six.
+    made = picker("rendezvous", at(hosts(2)))
+    assert isinstance(made, Weighted)
+    low = [key for key in KEYS if max(made.scores(key)) < 2 / (math.log(2) + 1)]
+    assert len(low) / len(KEYS) == pytest.approx(math.exp(-math.log(2) - 1), abs=0.03)
+    assert made.owners(low) == [next(made.candidates(key)) for key in low]
+
+
+def test_no_hash_of_a_greater_score_is_left_out() -> None:
+    rng = Random(8)
+    for _ in range(2000):
+        weight, scored = rng.randrange(1, 101), 10 ** rng.uniform(-2, 6)
+        above = hash_of(weight, scored)
+        assert above < 0 or score(weight, above) <= scored
+        assert score(weight, min(above + (above >> 25) + 2**20, 2**64 - 1)) > scored

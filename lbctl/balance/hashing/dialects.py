@@ -18,6 +18,7 @@ import struct
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
+from itertools import repeat
 from typing import Final
 
 from lbctl.balance.hashing.functions import crc32, md5_first, md5_words, murmur3
@@ -68,8 +69,14 @@ def _single(number: float) -> float:
 
 
 def _crc32_points(address: str, count: int) -> list[int]:
-    node = address.encode()
-    return [crc32(node, crc32(b"%d" % number)) for number in range(count)]
+    begun = _crc32_of_numbers((count - 1).bit_length())
+    return list(map(crc32, repeat(address.encode(), count), begun))
+
+
+@lru_cache(maxsize=8)
+def _crc32_of_numbers(bits: int) -> list[int]:
+    """The crc32 of every number of so many bits; that of a number and an address goes on from there."""
+    return [crc32(b"%d" % number) for number in range(1 << bits)]
 
 
 def _nginx_points(address: str, count: int) -> list[int]:

@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
-from hashlib import md5
 from struct import Struct
 from typing import Final
 from zlib import crc32
 
 from mmh3 import hash64
 from xxhash import xxh64_intdigest as xxh64
+
+try:  # for the few bytes of a key CPython's own is twice as fast as OpenSSL's, but it can be built without
+    from _md5 import md5  # type: ignore[import-not-found]
+except ImportError:
+    from hashlib import md5
 
 WORD: Final = 1 << 64
 _WORDS: Final = Struct("<4I")

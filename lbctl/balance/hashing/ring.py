@@ -12,9 +12,15 @@ from array import array
 from bisect import bisect_left
 from collections.abc import Iterator, Sequence
 from functools import cached_property
+from itertools import compress, islice
+from operator import eq, ne
 from typing import Final
 
 _POINTS_A_PART: Final = 3  # from 4 to 8, as the power of 2 that is just above
+_BLOCK: Final = 16  # points that a walk takes together: it seldom goes further
+_NODE_BITS: Final = 20
+_NODES: Final = (1 << _NODE_BITS) - 1
+_FLOAT_BITS: Final = 53
 
 
 class Ring:
@@ -28,12 +34,7 @@ class Ring:
         self.size = len(nodes)
         self.bits = bits
         self.wraps = wraps
-        found: dict[int, int] = {}
-        for node in range(self.size) if last else reversed(range(self.size)):
-            found.update(dict.fromkeys(nodes[node], node))
-        # Numbers made one after the other lie side by side in memory, which makes a search twice as fast.
-        self.points = list(array("Q", sorted(found)))
-        owners = [found[point] for point in self.points]
+        self.points, owners = _sorted(nodes, bits, last=last)
         # One owner more than there are points: that of the hashes beyond the last.
         self.owners = [*owners, owners[0 if wraps else -1]]
         self.shift, self.starts = self._index()
@@ -55,18 +56,27 @@ class Ring:
 
     def at(self, hash_: int) -> int:
         """The number of the point that the hash belongs to."""
-        found = bisect_left(self.points, hash_)
+        part = hash_ >> self.shift
+        found = bisect_left(self.points, hash_, self.starts[part], self.starts[part + 1])
         return found if found < len(self.points) else 0 if self.wraps else found - 1
+
+    def near(self, hash_: int) -> Sequence[int]:
+        """The nodes of the first few points, one after the other, where a walk would begin."""
+        place = self.at(hash_)
+        return self.owners[place : place + _BLOCK]
 
     def walk(self, hash_: int) -> Iterator[int]:
         """The nodes in the order in which they would own the hash if those before them were not there."""
-        start, count = self.at(hash_), len(self.points)
+        place, owners, count = self.at(hash_), self.owners, len(self.points)
         met: set[int] = set()
-        for offset in range(count):
-            node = self.owners[(start + offset) % count]
-            if node not in met:
-                met.add(node)
-                yield node
+        for _ in range(count // _BLOCK + 2):
+            for node in owners[place : place + _BLOCK]:
+                if node not in met:
+                    met.add(node)
+                    yield node
+            if len(met) == self.size:
+                return
+            place = place + _BLOCK if place + _BLOCK < count else 0
 
     @cached_property
     def arcs(self) -> Sequence[float]:
@@ -79,3 +89,26 @@ class Ring:
         whole = 1 << self.bits
         owned[self.owners[-1]] += whole - 1 - below
         return [arc / whole for arc in owned]
+
+
+def _sorted(nodes: Sequence[Sequence[int]], bits: int, *, last: bool) -> tuple[list[int], list[int]]:
+    """The points of all nodes in order, each once, and the node of each.
+
+    A point and its node are one number while they are sorted, and a float where it can be: those are compared in half
+    the time.
+    """
+    kind = float if bits + _NODE_BITS <= _FLOAT_BITS else int
+    unit, turned = kind(1 << _NODE_BITS), len(nodes) - 1 if last else 0
+    entries: list[float] = []
+    for node, its_points in enumerate(nodes):
+        place = kind(abs(turned - node))  # of equal points the first will count
+        entries += [point * unit + place for point in its_points]
+    entries.sort()
+    whole = [int(entry) for entry in entries]
+    points = [entry >> _NODE_BITS for entry in whole]
+    numbers = [abs(turned - place) for place in range(len(nodes))]
+    owners = [numbers[entry & _NODES] for entry in whole]  # shared: a point has no number of its own in memory
+    if any(map(eq, points, islice(points, 1, None))):
+        first = [True, *map(ne, islice(points, 1, None), points)]
+        return list(compress(points, first)), list(compress(owners, first))
+    return points, owners

@@ -51,7 +51,11 @@ class RingPicker(KeyPicker):
         ]
 
     def candidates(self, key: bytes) -> Iterator[int]:
-        return self.ring.walk(self.hashed(key))
+        return self.way(self.hashed(key))
+
+    def way(self, hash_: int) -> Iterator[int]:
+        """The candidates for a key with this hash."""
+        return self.ring.walk(hash_)
 
     def arcs(self) -> Sequence[float]:
         return self.ring.arcs

@@ -71,22 +71,44 @@ class Bounded(RingPicker, ABC):
 
     Adding up what all have in flight would cost O(n) at every pick: the sum is kept by picks and ends, and made anew
     now and then, since calls that were never sent do not end.
+
+    Below factor x m x w / sum nobody is full, whatever the kind. It is compared in whole numbers: a float would be off.
     """
 
-    def __init__(self, peers: Sequence[Peer], setup: Setup, ring: Ring, hashed: Callable[[bytes], int]) -> None:
+    def __init__(
+        self,
+        peers: Sequence[Peer],
+        setup: Setup,
+        ring: Ring,
+        hashed: Callable[[bytes], int],
+        factor: Fraction | float,
+    ) -> None:
         super().__init__(peers, setup, ring, hashed)
+        weights = weights_of(peers)
+        self._whole = sum(weights)
+        self._parts: list[float] | list[int] = [math.inf] * len(peers)
+        if isinstance(factor, Fraction):
+            self._parts = [factor.numerator * weight for weight in weights]
+            self._whole *= factor.denominator
         self._owners = ring.owners
         self._known = frozenset(peers)
         self._in_flight = 0
         self._left = 0  # picks until the sum is made anew
 
     def pick(self, call: Call) -> Peer:
-        in_flight = self._one_more()
-        owner = self._owner(self.hashed(call.key))
+        if self._left:
+            self._left -= 1
+            in_flight = self._in_flight + 1
+        else:
+            in_flight = self._counted()
+        self._in_flight = in_flight
+        hash_ = self.hashed(call.key)
+        starts, part = self._starts, hash_ >> self._shift
+        owner = self._owners[bisect_left(self._points, hash_, starts[part], starts[part + 1])]
         peer = self.peers[owner]
-        if not call.tried and self.has_room(owner, peer.picks - peer.finished, in_flight):
+        if (peer.picks - peer.finished) * self._whole < self._parts[owner] * in_flight and not call.tried:
             return peer
-        return self._passed_on(call, in_flight)
+        return self._passed_on(call, hash_, in_flight)
 
     def ended(self, peer: Peer, begun_ns: int, now_ns: int, reply: Reply) -> None:
         if peer in self._known:
@@ -108,6 +130,10 @@ class Bounded(RingPicker, ABC):
         """What the ring alone would do, as a guide."""
         return Law(super().law().shares)
 
+    def near(self, hash_: int) -> Sequence[int]:
+        """How the way begins, if that is at hand: a generator that is begun and given up costs more than a pick may."""
+        return ()
+
     @abstractmethod
     def room(self, node: int, in_flight: int) -> float:
         """How many calls the peer may have when there are so many."""
@@ -116,51 +142,41 @@ class Bounded(RingPicker, ABC):
     def has_room(self, node: int, load: int, in_flight: int) -> bool:
         """Whether a peer with this load may be picked."""
 
-    def _owner(self, hash_: int) -> int:
-        starts, part = self._starts, hash_ >> self._shift
-        return self._owners[bisect_left(self._points, hash_, starts[part], starts[part + 1])]
-
-    def _one_more(self) -> int:
+    def _counted(self) -> int:
         """The calls in flight, with the one that is picked now."""
-        if self._left:
-            self._left -= 1
-            self._in_flight += 1
-        else:
-            self._left = max(_RECOUNT, len(self.peers))
-            self._in_flight = 1 + sum([peer.picks - peer.finished for peer in self.peers])
-        return self._in_flight
+        self._left = max(_RECOUNT, len(self.peers))
+        return 1 + sum([peer.picks - peer.finished for peer in self.peers])
 
-    def _passed_on(self, call: Call, in_flight: int) -> Peer:
-        """The first on the key's way that has room and was not tried; else the least full, best one not tried."""
-        best, least = self.peers[0], math.inf
-        for node in self.candidates(call.key):
-            peer = self.peers[node]
-            if peer in call.tried:
-                continue
-            load = peer.in_flight
-            if self.has_room(node, load, in_flight):
-                return peer
-            fullness = load / self.room(node, in_flight)
-            if fullness < least:
-                best, least = peer, fullness
-        return best if least < math.inf else self.peers[next(iter(self.candidates(call.key)))]
+    def _passed_on(self, call: Call, hash_: int, in_flight: int) -> Peer:
+        """The first on the key's way that has room and was not tried."""
+        peers, tried, has_room = self.peers, call.tried, self.has_room
+        for on in (self.near, self.way):
+            for node in on(hash_):
+                peer = peers[node]
+                if has_room(node, peer.picks - peer.finished, in_flight) and peer not in tried:
+                    return peer
+        return self._least_full([*self.way(hash_)], tried, in_flight)
+
+    def _least_full(self, way: Sequence[int], tried: Sequence[Peer], in_flight: int) -> Peer:
+        """The least full of those that were not tried, or of all."""
+        left = [node for node in way if self.peers[node] not in tried]
+        if not left:
+            return self.peers[way[0]]
+        return self.peers[min(left, key=lambda node: self.peers[node].in_flight / self.room(node, in_flight))]
 
 
 class AlongTheRing(Bounded):
-    """At most ceil(factor x m x w / sum) calls each, and on along the ring. In whole numbers: a float would be off."""
+    """At most ceil(factor x m x w / sum) calls each, and on along the ring."""
 
     def __init__(self, peers: Sequence[Peer], setup: Setup) -> None:
         options: Options = setup.options
         addresses = tuple(peer.instance.address for peer in peers)
         ring = ring_of("crc32", addresses, strengths(peers), options.replicas, weighted=True)
-        super().__init__(peers, setup, ring, crc32)
-        weights = weights_of(peers)
-        self._whole = sum(weights)
-        self._parts: list[float] | list[int] = [math.inf] * len(peers)
-        if options.factor < math.inf:
-            factor = Fraction(repr(options.factor))  # as it was typed
-            self._parts = [factor.numerator * weight for weight in weights]
-            self._whole *= factor.denominator
+        factor = options.factor if options.factor == math.inf else Fraction(repr(options.factor))  # as it was typed
+        super().__init__(peers, setup, ring, crc32, factor)
+
+    def near(self, hash_: int) -> Sequence[int]:
+        return self.ring.near(hash_)
 
     def room(self, node: int, in_flight: int) -> float:
         part = self._parts[node]
@@ -174,22 +190,23 @@ class AsEnvoy(Bounded):
     """Slots by weight, and on in an order that is shuffled by the key."""
 
     def __init__(self, peers: Sequence[Peer], setup: Setup) -> None:
+        options: Options = setup.options
         weights = strengths(peers)
         addresses = tuple(peer.instance.address for peer in peers)
-        super().__init__(peers, setup, ring_hash.ring_of(addresses, weights, _ENVOY_LEAST, ring_hash.LIMIT), xxh64)
-        factor = setup.options.factor
-        self._percent = math.inf if factor == math.inf else round(100 * factor)
-        self._parts = [weight / sum(weights) for weight in weights]
+        ring = ring_hash.ring_of(addresses, weights, _ENVOY_LEAST, ring_hash.LIMIT)
+        self._percent = options.factor if options.factor == math.inf else round(100 * options.factor)
+        factor = self._percent if self._percent == math.inf else Fraction(self._percent) / 100
+        super().__init__(peers, setup, ring, xxh64, factor)
+        self._shares = [weight / sum(weights) for weight in weights]
 
     def room(self, node: int, in_flight: int) -> float:
-        return slots(in_flight, self._percent, self._parts[node])
+        return slots(in_flight, self._percent, self._shares[node])
 
     def has_room(self, node: int, load: int, in_flight: int) -> bool:
-        return load <= slots(in_flight, self._percent, self._parts[node])
+        return load <= slots(in_flight, self._percent, self._shares[node])
 
-    def candidates(self, key: bytes) -> Iterator[int]:
-        hash_ = xxh64(key)
-        owner = self._owner(hash_)
+    def way(self, hash_: int) -> Iterator[int]:
+        owner = self._owners[self.ring.at(hash_)]
         return chain([owner], (node for node in shuffled(hash_, len(self.peers)) if node != owner))
 
 

@@ -34,7 +34,7 @@ from itertools import accumulate
 from typing import Final
 
 from lbctl.balance.hashing.functions import crc32
-from lbctl.balance.hashing.known import Known
+from lbctl.balance.hashing.known import Remembering
 from lbctl.balance.hashing.picker import KeyPicker
 from lbctl.balance.hashing.weights import whole
 from lbctl.balance.peer import Peer
@@ -142,19 +142,13 @@ class Nginx(HashMod):
             yield number
 
 
-class IpHash(Nginx):
+class IpHash(Remembering, Nginx):
     """A number from an address."""
 
     values = _PRIME
 
-    def __init__(self, peers: Sequence[Peer], setup: Setup) -> None:
-        super().__init__(peers, setup)
-        self._known = Known(lambda key: self._at(next(self.numbers(key))))
-
-    def pick(self, call: Call) -> Peer:
-        if call.tried:
-            return self._again(call)
-        return self.peers[self._known[call.key]]
+    def owner(self, key: bytes) -> int:
+        return self._at(next(self.numbers(key)))
 
     def numbers(self, key: bytes) -> Iterator[int]:
         octets, number = _octets(key), 89

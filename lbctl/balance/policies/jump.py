@@ -33,8 +33,8 @@ from typing import Final, NamedTuple
 
 from lbctl.balance.hashing.functions import xxh64
 from lbctl.balance.hashing.jump import jump
-from lbctl.balance.hashing.known import Known
-from lbctl.balance.hashing.picker import AFFORDABLE, KeyPicker
+from lbctl.balance.hashing.known import Remembering
+from lbctl.balance.hashing.picker import AFFORDABLE
 from lbctl.balance.peer import Peer
 from lbctl.balance.policies.base import Call, Expectation, Policy, Setup, Why, equal
 from lbctl.balance.policies.options import option
@@ -58,7 +58,7 @@ class Seat(NamedTuple):
     deal: int
 
 
-class Jump(KeyPicker):
+class Jump(Remembering):
     """Jumps to a slot."""
 
     affordable = AFFORDABLE // 2
@@ -66,12 +66,6 @@ class Jump(KeyPicker):
     def __init__(self, peers: Sequence[Peer], setup: Setup) -> None:
         super().__init__(peers, setup)
         self._slots = seated(peers) if setup.options.stable else list(range(len(peers)))
-        self._known = Known(self._owner)
-
-    def pick(self, call: Call) -> Peer:
-        if call.tried:
-            return self._again(call)
-        return self.peers[self._known[call.key]]
 
     def why(self, call: Call) -> tuple[Peer, Why]:
         peer = self.pick(call)
@@ -84,9 +78,10 @@ class Jump(KeyPicker):
         again = f"; free or tried, so on to {', '.join(path[1:])}" if len(path) > 1 else ""
         return peer, Why(text + again, ("slot",), ((peer, (path[-1],)),))
 
-    def owners(self, keys: Sequence[bytes]) -> list[int]:
-        owner = self._owner
-        return [owner(key) for key in keys]
+    def owner(self, key: bytes) -> int:
+        slots = self._slots
+        node = slots[jump(xxh64(key), len(slots))]
+        return node if node != _FREE else next(self.candidates(key))
 
     def candidates(self, key: bytes) -> Iterator[int]:
         met = {_FREE}
@@ -97,10 +92,6 @@ class Jump(KeyPicker):
 
     def arcs(self) -> Sequence[float]:
         return equal(self.peers)
-
-    def _owner(self, key: bytes) -> int:
-        node = self._slots[jump(xxh64(key), len(self._slots))]
-        return node if node != _FREE else next(self.candidates(key))
 
     def _path(self, key: bytes) -> Iterator[tuple[int, int]]:
         """The slots that the key comes to, each with who is there; all of them, in the end."""
