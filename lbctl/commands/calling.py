@@ -10,7 +10,7 @@ from typing import Final
 from lbctl.errors import UsageError
 from lbctl.model import Reply
 from lbctl.rpc.schema import Method
-from lbctl.wire.request import Headers, Stream
+from lbctl.wire.request import Headers, Stream, fitting, framed
 
 FULL_METHOD: Final = re.compile(r"/?(?P<service>[\w.]+)/(?P<method>\w+)")
 # What --stream says, as (client streams, server streams).
@@ -63,6 +63,13 @@ class Calling:
     stream: Stream | None = None
     judge: Callable[[Reply], Reply] | None = None
     schema: Method | None = None  # of the method, where somebody described it
+
+    def outgrows(self, octets: int) -> bool:
+        """Whether a call may come to send more than so many octets of messages."""
+        stream = self.stream
+        messages = (self.message,) if stream is None else stream.messages
+        most = 1 if stream is None else stream.most
+        return bool(messages) and most > fitting([len(framed(each, compress=False)) for each in messages], octets)
 
 
 def undescribed(payload: Payload, method: str | None) -> Calling | None:

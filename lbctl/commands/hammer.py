@@ -23,6 +23,7 @@ from lbctl.discovery.directory import find, read
 from lbctl.discovery.weight_limits import WeightLimits
 from lbctl.errors import CannotCall, NotFound, UsageError
 from lbctl.etcd.client import Etcd
+from lbctl.load.attempts import REPLAY_BUFFER
 from lbctl.load.engines import require
 from lbctl.load.load_reports import wants_trailers
 from lbctl.load.plan import Plan, Repeating, Task
@@ -116,7 +117,7 @@ async def _run(
     await require(request.policy.name, request.engine, trailers=wants_trailers(request.policy))
     request = replace(request, plan=request.repeating.plan(request.plan, calling.method))
     load = Run(_task(request, service, reaching, calling), clock)
-    for note in (*request.notes, *request.repeating.notes(calling.method, streaming=calling.stream is not None)):
+    for note in (*request.notes, *request.repeating.notes(calling.method, outgrows=calling.outgrows(REPLAY_BUFFER))):
         tell.note(f"note: {note}")
     if request.hash_key is not None and request.hash_key.is_constant:
         tell.note(one_key(request.hash_key))
@@ -175,7 +176,7 @@ def _task(request: Hammer, service: Service, reaching: Reaching, calling: Callin
 
 def _repeating(request: Hammer, calling: Calling) -> Repeating:
     """How calls of the method are repeated; raises UsageError for what cannot be."""
-    found = request.repeating.repeating(calling.method, streaming=calling.stream is not None)
+    found = request.repeating.repeating(calling.method)
     if found.hedging is not None and request.policy.name in GRPC_POLICIES:
         raise UsageError(
             f"policy {request.policy.name}: grpcio does not hedge, and says not which attempt went where",

@@ -8,6 +8,7 @@ from typing import Final
 
 from lbctl.balance.service_config import ServiceConfig
 from lbctl.balance.service_methods import HedgingPolicy, MethodConfig, RetryPolicy
+from lbctl.load.attempts import REPLAY_BUFFER
 from lbctl.load.plan import Plan, Repeating
 from lbctl.load.throttle import Allowance
 from lbctl.model import Code
@@ -17,6 +18,7 @@ _INITIAL_NS: Final = 100_000_000
 _LONGEST_NS: Final = 1_000_000_000
 _MULTIPLIER: Final = 2.0
 _HEDGED_ATTEMPTS: Final = 2
+_KEPT: Final = f"{REPLAY_BUFFER >> 10} KiB"
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,12 +44,10 @@ class Configured:
             timeout_s = min(timeout_s, plan.timeout_s)
         return replace(plan, timeout_s=timeout_s)
 
-    def repeating(self, method: str, *, streaming: bool) -> Repeating:
-        """How its calls are repeated. What a flag says counts, and a stream is not hedged."""
+    def repeating(self, method: str) -> Repeating:
+        """How its calls are repeated. What a flag says counts."""
         found = self.config.method(method)
         retry, hedging = self._policies(found)
-        if streaming:
-            hedging = None
         return Repeating(retry, hedging, self.config.throttling, self.budget)
 
     def _policies(self, found: MethodConfig) -> tuple[RetryPolicy | None, HedgingPolicy | None]:
@@ -58,8 +58,11 @@ class Configured:
             return RetryPolicy(self.attempts, _INITIAL_NS, _LONGEST_NS, _MULTIPLIER, _CODES), None
         return found.retry, found.hedging
 
-    def notes(self, method: str, *, streaming: bool) -> Iterator[str]:
-        """What of all this does not mean what one might think, a sentence each."""
+    def notes(self, method: str, *, outgrows: bool = False) -> Iterator[str]:
+        """What of all this does not mean what one might think, a sentence each.
+
+        ``outgrows``: a call sends more than is kept to be sent again.
+        """
         yield from self.config.notes
         found = self.config.method(method)
         if self.config.methods and found == MethodConfig():
@@ -68,8 +71,9 @@ class Configured:
         if flag and (found.retry or found.hedging):
             yield f"{flag} counts, not the {'retryPolicy' if found.retry else 'hedgingPolicy'} of the service config"
         retry, hedging = self._policies(found)
-        if hedging is not None and streaming:
-            yield f"{method} streams: its calls are not hedged"
+        if outgrows and (retry or hedging):
+            what = "retried" if retry else "hedged"
+            yield f"{method} sends more than the {_KEPT} that gRPC clients keep of a call: it is not {what} beyond that"
         elif retry is None and hedging is None:
             if self.budget is not None:
                 yield "--retry-budget has no effect: nothing is retried by a policy"

@@ -207,7 +207,7 @@ class Engine(Issuing):
         if call.attempt is None:
             return lane.subchannel.enqueue(call)
         call.attempt.peer = peer
-        return lane.subchannel.enqueue(call, lane.request_after(call.attempt.number))
+        return lane.subchannel.enqueue(call, lane.request_after(call.attempt.number, call.queued_ns))
 
     def _park(self, call: Batch, now_ns: int) -> None:
         if self._gate is not None and self._gate.refuses(call):

@@ -131,13 +131,17 @@ class Lane:
         """A call that was picked elsewhere, in the name of this picker, was seen here."""
         ticket.credit(self.peer, again=again, late=late)
 
-    def request_after(self, attempts: int) -> Request | None:
-        """What another attempt sends, after so many; None for the run's own request."""
+    def request_after(self, attempts: int, since_ns: int) -> Request | None:
+        """What another attempt sends of a call that began then, after so many; None for the run's own request."""
         if not attempts or self.request is None:
             return None
         if attempts not in self._requests:
             self._requests[attempts] = replace(self.request, previous=attempts)
-        return self._requests[attempts]
+        request = self._requests[attempts]
+        stream = request.stream
+        if stream is not None and (stream.interval_ns or stream.duration_ns):
+            return replace(request, since_ns=since_ns)
+        return request
 
     def moved_on(self) -> None:
         """A call that was seen here was seen at another backend afterwards."""

@@ -5,6 +5,7 @@ from __future__ import annotations
 import gzip as gzip_format
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
+from math import inf
 from typing import Final
 
 from lbctl import __version__
@@ -40,6 +41,13 @@ class Stream:
     duration_ns: int = 0
     told: Callable[[bytes], None] | None = field(default=None, compare=False)
 
+    @property
+    def most(self) -> float:
+        """How many messages are sent at most."""
+        if self.count or not self.messages:
+            return self.count
+        return 1 + self.duration_ns // self.interval_ns if self.interval_ns and self.duration_ns else inf
+
 
 @dataclass(frozen=True, slots=True)
 class Request:
@@ -48,7 +56,8 @@ class Request:
     ``timeout_ns`` is the whole call's deadline in nanoseconds; 0 states none. ``stream`` is None for a unary method;
     with it, its messages are sent and ``message`` is not. ``gzip`` compresses every message. The values of
     ``sensitive`` names, beside those that always are, never enter a compression table. ``previous`` is how many
-    attempts of the call there were before this one (gRFC A6).
+    attempts of the call there were before this one (gRFC A6); ``since_ns`` is when its call began, 0 for now: what a
+    stream would have sent since then is sent at once.
     """
 
     path: str
@@ -61,6 +70,7 @@ class Request:
     gzip: bool = False
     sensitive: frozenset[bytes] = frozenset()
     previous: int = 0
+    since_ns: int = 0
 
     def headers(self) -> Headers:
         """The stable header fields, pseudo-fields first; grpc-timeout is not among them (see ``timeout_value``)."""

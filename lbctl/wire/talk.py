@@ -19,6 +19,7 @@ class Talk:
 
     ``sent`` and ``received`` are counted by the session, ``taken`` here: taken and not sent is what flow control holds.
     ``kept`` is how many messages could be sent again by another attempt; NO_LIMIT where nobody wants to know.
+    ``since_ns`` as ``Request`` has it.
     """
 
     __slots__ = (
@@ -26,6 +27,7 @@ class Talk:
         "_due_ns",
         "_end_ns",
         "_owed",
+        "_since_ns",
         "_start_ns",
         "kept",
         "leaving",
@@ -36,7 +38,7 @@ class Talk:
         "taken",
     )
 
-    def __init__(self, spec: Stream, bodies: tuple[bytes, ...], kept: int = NO_LIMIT) -> None:
+    def __init__(self, spec: Stream, bodies: tuple[bytes, ...], kept: int = NO_LIMIT, since_ns: int = 0) -> None:
         self.spec = spec
         self.kept = kept
         self.taken = 0
@@ -45,6 +47,7 @@ class Talk:
         self.received_ns = 0  # when the last message came
         self.leaving = False  # the call is being ended from our side
         self._bodies = bodies
+        self._since_ns = since_ns
         self._owed = 1  # messages whose time has come
         self._start_ns = self._due_ns = self._end_ns = 0
 
@@ -72,9 +75,9 @@ class Talk:
 
     def begin(self, now_ns: int) -> None:
         """The call has started; the first message, if any, is on its way."""
-        self._start_ns = now_ns
-        self._due_ns = now_ns + self.spec.interval_ns if self.spec.interval_ns and self._more else 0
-        self._end_ns = now_ns + self.spec.duration_ns if self.spec.duration_ns else 0
+        start_ns = self._start_ns = self._since_ns or now_ns
+        self._due_ns = start_ns + self.spec.interval_ns if self.spec.interval_ns and self._more else 0
+        self._end_ns = start_ns + self.spec.duration_ns if self.spec.duration_ns else 0
 
     @property
     def began(self) -> bool:

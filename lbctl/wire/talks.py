@@ -21,7 +21,7 @@ def begin(state: State, stream: int, request: Request) -> None:
     assert spec is not None
     bodies = state.bodies_of(request)
     kept = fitting([len(body) for body in bodies], state.limits.replay) if state.limits.replay else NO_LIMIT
-    talk = state.talks[stream] = Talk(spec, bodies, kept)
+    talk = state.talks[stream] = Talk(spec, bodies, kept, request.since_ns)
     state.send.begin(stream, talk.opening(), talk.take)
     if talk.is_timed:
         if len(state.agenda) > _STALE + 2 * len(state.talks):

@@ -17,11 +17,13 @@ from lbctl.cli import run
 from lbctl.cli.guard_options import GuardFlags, guards_of
 from lbctl.cli.retry_options import RetryFlags, balanced, configured, parse_attempts, parse_budget
 from lbctl.cli.service_guards import Guarded, guarded
+from lbctl.commands.calling import Calling
 from lbctl.commands.repeating import Configured
 from lbctl.errors import UsageError
 from lbctl.load.plan import Plan
 from lbctl.load.throttle import Allowance
 from lbctl.model import Code
+from lbctl.wire.request import Stream
 
 MS = 1_000_000
 RETRY = {
@@ -45,30 +47,46 @@ def of(methods: Any = METHODS, **flags: Any) -> Configured:  # noqa: ANN401
 
 
 def test_a_method_has_the_policy_that_its_config_gives_it() -> None:
-    found = of().repeating("p.S/M", streaming=False)
+    found = of().repeating("p.S/M")
     assert found.retry == RetryPolicy(4, 100 * MS, 1000 * MS, 2.0, frozenset({Code.UNAVAILABLE, Code.ABORTED}))
     assert (found.hedging, found.budget) == (None, None)
     assert found.throttling is not None
     assert found.throttling.max_tokens == 8000
-    assert of().repeating("p.S/H", streaming=False).hedging == HedgingPolicy(3, 20 * MS, frozenset())
-    assert of().repeating("p.S/Other", streaming=False).retry is None
+    assert of().repeating("p.S/H").hedging == HedgingPolicy(3, 20 * MS, frozenset())
+    assert of().repeating("p.S/Other").retry is None
 
 
 def test_flags_count_before_the_config_and_say_so() -> None:
     wanted = of(attempts=2)
-    assert wanted.repeating("p.S/M", streaming=False).retry == RetryPolicy(2, 100 * MS, 1000 * MS, 2.0, UNAVAILABLE)
-    assert "--max-attempts counts, not the retryPolicy of the service config" in list(
-        wanted.notes("p.S/M", streaming=False)
-    )
-    hedged = of(hedge_s=0.05, attempts=3).repeating("p.S/M", streaming=False)
+    assert wanted.repeating("p.S/M").retry == RetryPolicy(2, 100 * MS, 1000 * MS, 2.0, UNAVAILABLE)
+    assert "--max-attempts counts, not the retryPolicy of the service config" in list(wanted.notes("p.S/M"))
+    hedged = of(hedge_s=0.05, attempts=3).repeating("p.S/M")
     assert (hedged.retry, hedged.hedging) == (None, HedgingPolicy(3, 50 * MS, UNAVAILABLE))
-    assert of(hedge_s=0.0).repeating("p.S/M", streaming=False).hedging == HedgingPolicy(2, 0, UNAVAILABLE)
+    assert of(hedge_s=0.0).repeating("p.S/M").hedging == HedgingPolicy(2, 0, UNAVAILABLE)
 
 
-def test_a_stream_is_retried_and_not_hedged() -> None:
-    assert of().repeating("p.S/M", streaming=True).retry is not None
-    assert of().repeating("p.S/H", streaming=True).hedging is None
-    assert "p.S/H streams: its calls are not hedged" in list(of().notes("p.S/H", streaming=True))
+def test_what_is_too_large_to_be_sent_again_is_said() -> None:
+    told = "sends more than the 256 KiB that gRPC clients keep of a call: it is not"
+    assert f"p.S/M {told} retried beyond that" in list(of().notes("p.S/M", outgrows=True))
+    assert f"p.S/H {told} hedged beyond that" in list(of().notes("p.S/H", outgrows=True))
+    assert not any(told in note for note in of().notes("p.S/Other", outgrows=True))
+
+
+@pytest.mark.parametrize(
+    ("stream", "expected"),
+    [
+        (None, False),
+        (Stream(client=True, server=True, messages=(b"m" * 5, b"m" * 15), count=6), False),
+        (Stream(client=True, server=True, messages=(b"m" * 5, b"m" * 15), count=7), True),
+        (Stream(client=True, server=True, messages=(b"m" * 5,), count=0), True),
+        (Stream(client=True, server=True, messages=(b"m" * 5,), count=0, interval_ns=10, duration_ns=80), False),
+        (Stream(client=True, server=True, messages=(b"m" * 5,), count=0, interval_ns=10, duration_ns=90), True),
+        (Stream(client=True, server=True, messages=(), count=0), False),
+    ],
+)
+def test_what_a_call_sends_is_compared_with_what_is_kept_of_it(stream: Stream | None, expected: bool) -> None:
+    assert Calling("p.S/M", b"", stream).outgrows(95) is expected
+    assert [Calling("p.S/M", b"m" * size).outgrows(95) for size in (90, 91)] == [False, True]
 
 
 @pytest.mark.parametrize(
@@ -87,12 +105,12 @@ def test_no_deadline_that_was_typed_is_longer_than_any() -> None:
 
 
 def test_what_has_no_effect_is_said() -> None:
-    notes = list(of(budget=Allowance()).notes("p.S/Other", streaming=False))
+    notes = list(of(budget=Allowance()).notes("p.S/Other"))
     assert "service config: no methodConfig is for p.S/Other" in notes
     assert "--retry-budget has no effect: nothing is retried by a policy" in notes
     assert "service config: retryThrottling has no effect: there is no retryPolicy for p.S/Other" in notes
-    assert list(Configured().notes("p.S/M", streaming=False)) == []
-    assert list(of().notes("p.S/M", streaming=False)) == list(of().config.notes)
+    assert list(Configured().notes("p.S/M")) == []
+    assert list(of().notes("p.S/M")) == list(of().config.notes)
 
 
 # ---- the policy ------------------------------------------------------------------------------------------------------

@@ -30,6 +30,8 @@ RETRY = {  # grpcio 1.85.3 never comes back from a backoff of 1 ms
 }
 THROTTLING = {"maxTokens": 10, "tokenRatio": 0.1}
 
+BOTH = ["wire", pytest.param("grpcio", marks=pytest.mark.slow)]
+
 Answer = Callable[[Any], Awaitable[bytes]]
 
 
@@ -209,6 +211,62 @@ async def test_a_backend_that_never_answers_costs_no_call_when_calls_are_hedged(
     assert document["repeated"]["cancelled"] == silent.calls > 0
     assert document["attempts"] == quick.calls + silent.calls == 20 + document["repeated"]["sent"]
     assert row_of(document, silent.address)["ok"] == 0
+
+
+@asynccontextmanager
+async def streamed(counted: Counted, messages: int, code: grpc.StatusCode | None = None) -> AsyncIterator[Counted]:
+    """A server whose ``p.S/M`` waits for its answer, and then streams so many messages, or ends with a code."""
+
+    async def handle(request: bytes, context: Any) -> AsyncIterator[bytes]:  # noqa: ANN401
+        await counted.handle(request, context)
+        for _ in range(messages):
+            yield b""
+        if code is not None:
+            await context.abort(code, "no more")
+
+    method = grpc.unary_stream_rpc_method_handler(handle)
+    async with serving([grpc.method_handlers_generic_handler("p.S", {"M": method})]) as endpoint:
+        counted.endpoint = endpoint
+        yield counted
+
+
+@pytest.mark.parametrize("engine", BOTH)
+async def test_a_stream_is_hedged_until_its_reply_begins(engine: str) -> None:
+    async with streamed(Counted(fine), 3) as quick, streamed(Counted(never), 0) as silent:
+        ended = await hammer(
+            *("--backends", f"{quick.address},{silent.address}", *METHOD, "-n", "20", "-c", "2", "--stream", "server"),
+            *("--hedge", "20ms", "--engine", engine),
+        )
+        await until(lambda: silent.cancelled == silent.calls, 10)
+    document = ended.document
+    assert (document["ok"], document["errors"]) == (20, 0)
+    assert document["streams"]["received"] == 60
+    assert document["repeated"]["cancelled"] == silent.calls > 0
+    assert document["attempts"] == quick.calls + silent.calls == 20 + document["repeated"]["sent"]
+
+
+@pytest.mark.parametrize("engine", BOTH)
+@pytest.mark.parametrize("messages", [0, 1])
+async def test_a_stream_is_retried_unless_its_reply_has_begun(engine: str, messages: int) -> None:
+    async with streamed(Counted(fine), messages, grpc.StatusCode.UNAVAILABLE) as bad:
+        ended = await hammer(
+            *("--backends", bad.address, *METHOD, "-n", "10", "-c", "2", "--stream", "server"),
+            *("--engine", engine, "--service-config", config()),
+        )
+    assert ended.document["codes"] == {"UNAVAILABLE": 10}
+    assert ended.document["attempts"] == bad.calls == (10 if messages else 30)
+
+
+async def test_a_breaker_counts_hedges_among_its_requests() -> None:
+    async with served(never) as silent:
+        ended = await hammer(
+            *("--backends", silent.address, *METHOD, "-n", "4", "-c", "2", "-t", "1s"),
+            *("--hedge", "20ms", "--max-attempts", "4", "--breaker", "max-requests,limit=3"),
+        )
+    document = ended.document
+    assert document["codes"] == {"DEADLINE_EXCEEDED": 4}
+    assert document["attempts"] == silent.calls == 6  # of every two calls one could be hedged, once
+    assert document["turned_away"] == {"max-requests": 4}
 
 
 # ---- what a config says ----------------------------------------------------------------------------------------------

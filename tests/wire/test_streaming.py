@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import gzip
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import pytest
@@ -396,3 +396,38 @@ def test_messages_that_are_no_good_are_not_told() -> None:
     ((_, reply),) = line.session.replies
     assert heard == [b"good"]
     assert (reply.code, reply.origin) == (Code.INTERNAL, Origin.CLIENT)
+
+
+# ---- another attempt -------------------------------------------------------------------------------------------------
+
+
+def again(spec: Stream, since_ms: int) -> Line:
+    """A line on which the second attempt of a call has begun, the first of which began so long before."""
+    line = Line.to(spec)
+    since_ns = line.now_ns - since_ms * MS
+    line.session.enqueue(PureCall(1), replace(line.request, previous=1, since_ns=since_ns))
+    line.collect()
+    line.tick()
+    return line
+
+
+def test_another_attempt_sends_at_once_what_was_due_since_its_call_began() -> None:
+    line = again(stream(b"a", b"b", count=5, interval_ns=10 * MS), since_ms=25)
+    assert line.body(3) == b"".join(message(body) for body in (b"a", b"b", b"a"))
+    line.tick(4)
+    assert line.body(3).count(b"a") == 2
+    line.tick(1)
+    assert line.body(3).endswith(message(b"b"))
+    line.tick(10)
+    assert line.ended(3)
+    assert (line.body(1), line.ended(1)) == (message(b"a") + message(b"b"), False)  # 15 ms after its own start
+
+
+def test_the_duration_of_a_stream_counts_from_the_start_of_its_call() -> None:
+    line = again(stream(b"a", count=0, interval_ns=10 * MS, duration_ns=45 * MS), since_ms=30)
+    line.tick(14)
+    assert not line.ended(3)
+    line.tick(1)
+    assert line.ended(3)
+    assert line.body(3) == message(b"a") * 5
+    assert not line.ended(1)

@@ -92,8 +92,8 @@ class Rpcs:
     async def _stream(self, request: Request, stream: Stream, progress: Progress, options: dict[str, Any]) -> Ending:
         method = self._method(request.path, stream.client, stream.server)
         rpc = method(**options) if stream.client else method(stream.messages[0], **options)
-        talk = _Talk(rpc, stream, progress)
-        progress.sent = not stream.client
+        talk = _Talk(rpc, stream, progress, request.since_ns)
+        progress.sent = int(not stream.client)
         writing = asyncio.create_task(talk.write()) if stream.client else None
         heading = asyncio.create_task(talk.await_head())
         try:
@@ -112,9 +112,10 @@ class Rpcs:
 class _Talk:
     """Both sides of one streaming call."""
 
-    def __init__(self, rpc: Any, stream: Stream, progress: Progress) -> None:  # noqa: ANN401
+    def __init__(self, rpc: Any, stream: Stream, progress: Progress, since_ns: int) -> None:  # noqa: ANN401
         self._rpc = rpc
         self._stream = stream
+        self._late_ns = progress.now() - since_ns if since_ns else 0  # how long ago the call began
         self._progress = progress
         self._enough = asyncio.Event()
 
@@ -129,11 +130,16 @@ class _Talk:
         stream, progress = self._stream, self._progress
         with suppress(grpc.aio.AioRpcError, asyncio.InvalidStateError):  # the server has ended the call: so be it
             while not self._enough.is_set() and (not stream.count or progress.sent < stream.count):
-                if progress.sent and stream.interval_ns:
+                if progress.sent and stream.interval_ns and progress.sent * stream.interval_ns > self._late_ns:
                     await self._pause(stream.interval_ns / 1e9)
                     continue
                 await self._write_next()
             await self._rpc.done_writing()
+
+    @property
+    def _left_s(self) -> float:
+        """What is left of its duration."""
+        return max(0, self._stream.duration_ns - self._late_ns) / 1e9
 
     async def _pause(self, seconds: float) -> None:
         try:
@@ -151,7 +157,7 @@ class _Talk:
         """Read until the server ends the call; after the limit or the duration only our side is ended."""
         timer = None
         if self._stream.duration_ns:
-            timer = asyncio.get_running_loop().call_later(self._stream.duration_ns / 1e9, self._enough.set)
+            timer = asyncio.get_running_loop().call_later(self._left_s, self._enough.set)
         try:
             if not self._stream.server:
                 self._progress.took(await self._rpc or b"")
@@ -165,9 +171,8 @@ class _Talk:
 
     async def read(self) -> None:
         """Read until the server ends the call, or there is enough: then it is cancelled, and counts as OK."""
-        duration_s = self._stream.duration_ns / 1e9 or None
         try:
-            async with asyncio.timeout(duration_s):
+            async with asyncio.timeout(self._left_s if self._stream.duration_ns else None):
                 while await self._read_one():
                     if self._progress.received == self._stream.limit:
                         break
