@@ -1,4 +1,4 @@
-"""Writes figures into docs/explanation/performance.md, between markers; the words around them are written by hand."""
+"""Writes figures into pages of docs/explanation, between markers; the words around them are written by hand."""
 
 from __future__ import annotations
 
@@ -14,15 +14,15 @@ from benchmarks.scenario import MEANING, Scenario, bytes_text
 PAGE = ROOT / "docs" / "explanation" / "performance.md"
 
 
-def put(section: str, lines: Sequence[str]) -> Path:
+def put(section: str, lines: Sequence[str], page: Path = PAGE) -> Path:
     """Replace what stands between the markers of a section; raises SystemExit where the page has none."""
     begin, end = f"<!-- begin {section} -->", f"<!-- end {section} -->"
-    text = PAGE.read_text()
+    text = page.read_text()
     if begin not in text or end not in text:
-        raise SystemExit(f"{PAGE} has no section {section}")
+        raise SystemExit(f"{page} has no section {section}")
     before, _, rest = text.partition(begin)
-    PAGE.write_text("\n".join((before + begin, *lines, end)) + rest.partition(end)[2])
-    return PAGE.relative_to(ROOT)
+    page.write_text("\n".join((before + begin, *lines, end)) + rest.partition(end)[2])
+    return page.relative_to(ROOT)
 
 
 def write(result: Result, machine: Mapping[str, str], command: str, date: str) -> Path:

@@ -20,8 +20,9 @@ if TYPE_CHECKING:
 
 SUMMARY = "what a pick of each policy costs here: time, memory"
 ABOUT = """\
-Measure what a pick costs, by policy and number of backends: nanoseconds, the time to build a picker, and the memory it
-keeps. Keys are new with every call, ends are told to policies that learn from them. It takes about half a minute."""
+Measure what a call costs a policy, by number of backends: the pick, what is learnt when the call ends, the time to
+build a picker, and the memory it keeps. Keys are new with every call; AGAIN is a pick with a key that was picked
+before. The budget is that of a pick. It takes about half a minute."""
 EXAMPLES = (
     "lbctl bench policies",
     "lbctl bench policies smooth_wrr weighted_random",

@@ -3,20 +3,20 @@
 from __future__ import annotations
 
 import gc
-from collections import deque
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from itertools import count
 from random import Random
 from sys import getsizeof
-from time import perf_counter_ns
+from time import thread_time_ns
 from types import BuiltinFunctionType, CodeType, FunctionType, ModuleType
 from typing import Final, NamedTuple
 
 from lbctl.balance.keys import Endless, Keys
 from lbctl.balance.peer import Peer
-from lbctl.balance.policies.base import Call, Expectation, Learning, Picker, Policy, Setup
-from lbctl.model import Code, Endpoint, Instance, Reply
+from lbctl.balance.policies.base import Expectation, Policy, Setup
+from lbctl.commands.used_picker import UsedPicker
+from lbctl.model import Endpoint, Instance
 
 SIZES: Final = (3, 10, 50, 100, 1000)
 WEIGHTS: Final = ("uniform", "skewed")
@@ -29,23 +29,24 @@ BUDGETS_NS: Final = {
     Expectation.FEEDBACK: 1000,
 }
 _SECONDS: Final = 0.06  # for one figure: 300 of them take half a minute
-_CHUNK: Final = 1024  # calls that are timed together
-_FOREVER_NS: Final = 1 << 62
-_IN_FLIGHT: Final = 64
-_GAP_NS: Final = 20_000  # 50,000 calls a second
-_TAKES_NS: Final = 1_000_000
+_SAMPLE: Final = 1024  # keys that stand for those of a run
 _CODE: Final = (type, ModuleType, CodeType, BuiltinFunctionType)
-_OK: Final = Reply(Code.OK)
 
 
 @dataclass(frozen=True, slots=True)
 class Cost:
-    """What one policy costs over one fleet. ``state`` is in bytes, with what it keeps at its backends."""
+    """What one policy costs over one fleet; the budget is that of a pick.
+
+    ``again_ns`` and ``end_ns`` are None where ``Times`` has none. ``state`` is in bytes, what the policy keeps at its
+    backends included, after a thousand picks.
+    """
 
     policy: str
     backends: int
     weights: str
     pick_ns: float
+    again_ns: float | None
+    end_ns: float | None
     budget_ns: int
     build_us: float
     state: int
@@ -99,18 +100,22 @@ def article(policy: Policy) -> Iterator[tuple[Strategy, Cost]]:
 def cost(policy: Policy, size: int, weights: str) -> Cost:
     """Measure one policy over one fleet."""
     peers, keys = fleet(size, weights), _keys() if policy.keyed else None
-    began = perf_counter_ns()
+    began = thread_time_ns()
     picker = policy.build(peers, Setup(Random(1), policy.options, keys))
-    took = perf_counter_ns() - began
-    used = Used(picker, peers)
+    took = thread_time_ns() - began
+    used = UsedPicker(picker, peers, keyed=policy.keyed)
+    state = size_of([picker, *(peer.memory for peer in peers)], without=[keys, peers])
+    times = used.times(_SECONDS)
     return Cost(
         policy=policy.name,
         backends=size,
         weights=weights,
-        pick_ns=used.pick_ns(keyed=policy.keyed),
+        pick_ns=times.pick,
+        again_ns=times.again,
+        end_ns=times.end,
         budget_ns=BUDGETS_NS[policy.expectation],
         build_us=took / 1000,
-        state=size_of([picker, *(peer.memory for peer in peers)], without=[keys, peers]),
+        state=state,
     )
 
 
@@ -132,70 +137,8 @@ def fleet(size: int, weights: str) -> list[Peer]:
 
 
 def _keys() -> Keys:
-    return Endless("key-0, key-1, ...", map(b"key-%d".__mod__, count()), _some_keys(0), drawn=False)
-
-
-def _some_keys(first: int) -> list[bytes]:
-    return [b"key-%d" % number for number in range(first, first + _CHUNK)]
-
-
-class Used:
-    """A picker used as the engine does: calls in flight are counted, and ends are told to who learns from them.
-
-    No key comes twice, and time goes on: what a picker remembers of earlier calls must not make it look quick.
-    """
-
-    def __init__(self, picker: Picker, peers: Sequence[Peer]) -> None:
-        self._pick = picker.pick
-        self._learn = picker.ended if isinstance(picker, Learning) else None
-        self._flying = deque([*peers] * (_IN_FLIGHT // len(peers) + 1))
-        self._number = 0
-        for peer in self._flying:
-            peer.picks += 1
-
-    def pick_ns(self, *, keyed: bool, seconds: float = _SECONDS) -> float:
-        """Return the cost of one call to the policy in ns, once it is warm: the best of many chunks of calls."""
-        ends = perf_counter_ns() + int(seconds * 1e9)
-        best = empty = _FOREVER_NS
-        while best == _FOREVER_NS or perf_counter_ns() < ends:
-            calls = self._calls(keyed=keyed)
-            best = min(best, self._chunk(calls))
-            empty = min(empty, _timed(_nothing, calls))
-        return max(best - empty, 0) / _CHUNK
-
-    def _calls(self, *, keyed: bool) -> list[Call]:
-        keys = _some_keys(self._number) if keyed else [b""] * _CHUNK
-        calls = [Call((self._number + step) * _GAP_NS, key) for step, key in enumerate(keys)]
-        self._number += _CHUNK
-        return calls
-
-    def _chunk(self, calls: Sequence[Call]) -> int:
-        """Nanoseconds of a chunk of calls, the loop around them included."""
-        return _timed(self._pick, calls) if self._learn is None else self._learnt(calls, self._pick, self._learn)
-
-    def _learnt(self, calls: Sequence[Call], pick: Callable[[Call], Peer], learn: Callable[..., None]) -> int:
-        flying = self._flying
-        add, take = flying.append, flying.popleft
-        began = perf_counter_ns()
-        for call in calls:
-            peer = pick(call)
-            peer.picks += 1
-            add(peer)
-            done = take()
-            done.finished += 1
-            learn(done, call.now_ns - _TAKES_NS, call.now_ns, _OK)
-        return perf_counter_ns() - began
-
-
-def _timed(pick: Callable[[Call], object], calls: Sequence[Call]) -> int:
-    began = perf_counter_ns()
-    for call in calls:
-        pick(call)
-    return perf_counter_ns() - began
-
-
-def _nothing(call: Call) -> None:
-    """What calling anything costs."""
+    some = [b"key-%d" % number for number in range(_SAMPLE)]
+    return Endless("key-0, key-1, ...", map(b"key-%d".__mod__, count()), some, drawn=False)
 
 
 def size_of(roots: list[object], without: list[object]) -> int:

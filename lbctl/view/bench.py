@@ -11,7 +11,10 @@ from lbctl.view.plain_table import Cell, Column, Rendered, render
 from lbctl.view.services import Look
 
 BENCH = "lbctl.bench/v1"
-_COLUMNS = ("policy", "backends", "weights", "pick_ns", "budget_ns", "build_us", "state_bytes")
+_COLUMNS = (
+    *("policy", "backends", "weights"),
+    *("pick_ns", "again_ns", "end_ns", "budget_ns", "build_us", "state_bytes"),
+)
 
 
 class Cost(Protocol):
@@ -25,6 +28,10 @@ class Cost(Protocol):
     def weights(self) -> str: ...
     @property
     def pick_ns(self) -> float: ...
+    @property
+    def again_ns(self) -> float | None: ...
+    @property
+    def end_ns(self) -> float | None: ...
     @property
     def budget_ns(self) -> int: ...
     @property
@@ -49,10 +56,12 @@ def costs_table(costs: Sequence[Cost], look: Look) -> Rendered:
     columns: list[Column[Cost]] = [
         Column("POLICY", lambda c: Cell(c.policy, "bold")),
         Column("BACKENDS", lambda c: Cell(f"{c.backends:,}"), numeric=True),
-        Column("WEIGHTS", lambda c: Cell(c.weights), keep=2),
-        Column("NS/PICK", lambda c: Cell(f"{c.pick_ns:,.0f}", "warn" if c.pick_ns > c.budget_ns else ""), numeric=True),
-        Column("BUDGET", lambda c: Cell(f"{c.budget_ns:,}"), keep=3, numeric=True),
-        Column("BUILD", lambda c: Cell(_time(c.build_us)), keep=4, numeric=True),
+        Column("WEIGHTS", lambda c: Cell(c.weights), keep=1),
+        Column("PICK", lambda c: Cell(time(c.pick_ns), "warn" if c.pick_ns > c.budget_ns else ""), numeric=True),
+        Column("BUDGET", lambda c: Cell(time(c.budget_ns)), keep=3, numeric=True),
+        Column("AGAIN", lambda c: Cell(time(c.again_ns)), keep=5, numeric=True),
+        Column("END", lambda c: Cell(time(c.end_ns)), keep=2, numeric=True),
+        Column("BUILD", lambda c: Cell(time(1000 * c.build_us)), keep=4, numeric=True),
         Column("STATE", lambda c: Cell(size(c.state)), keep=1, numeric=True),
     ]
     return render(columns, costs, look.style, width=look.width, headers=look.headers, ellipsis=look.glyphs.ellipsis)
@@ -64,8 +73,8 @@ def article_table(rows: Sequence[tuple[Strategy, Cost]], look: Look) -> Rendered
         Column("WEIGHTED_RANDOM", lambda row: Cell(f"form={row[0].form}", "bold")),
         Column("BACKENDS", lambda row: Cell(f"{row[1].backends:,}"), numeric=True),
         Column("WEIGHTS", lambda row: Cell(row[1].weights)),
-        Column("NS/PICK", lambda row: Cell(f"{row[1].pick_ns:,.0f}"), numeric=True),
-        Column("GO", lambda row: Cell(str(row[0].go_ns)), numeric=True),
+        Column("PICK", lambda row: Cell(time(row[1].pick_ns)), numeric=True),
+        Column("GO", lambda row: Cell(time(row[0].go_ns)), numeric=True),
         Column("STATE", lambda row: Cell(size(row[1].state)), numeric=True),
         Column("GO", lambda row: Cell(f"{row[0].go_mb:g} MB"), numeric=True),
     ]
@@ -88,6 +97,8 @@ def _values(cost: Cost) -> Document:
         "backends": cost.backends,
         "weights": cost.weights,
         "pick_ns": round(cost.pick_ns, 1),
+        "again_ns": None if cost.again_ns is None else round(cost.again_ns, 1),
+        "end_ns": None if cost.end_ns is None else round(cost.end_ns, 1),
         "budget_ns": cost.budget_ns,
         "build_us": round(cost.build_us, 1),
         "state_bytes": cost.state,
@@ -95,11 +106,19 @@ def _values(cost: Cost) -> Document:
 
 
 def size(octets: int) -> str:
-    """Spell a number of bytes: ``56 B``, ``36 kB``, ``1.2 MB``."""
+    """Spell a number of bytes: ``56 B``, ``36 kB``, ``1.2 MB``, ``14 MB``."""
     if octets < 1000:
         return f"{octets} B"
-    return f"{octets / 1e3:.0f} kB" if octets < 999_500 else f"{octets / 1e6:.1f} MB"
+    if octets < 999_500:
+        return f"{octets / 1e3:.0f} kB"
+    return f"{octets / 1e6:.{1 if octets < 9_950_000 else 0}f} MB"
 
 
-def _time(us: float) -> str:
-    return f"{us:.0f}us" if us < 999.5 else f"{us / 1000:.1f}ms"
+def time(ns: float | None) -> str:
+    """Spell a time: ``41ns``, ``1.3us``, ``307us``, ``7.9s``; nothing for none."""
+    if ns is None:
+        return ""
+    for unit, whole in (("ns", 1.0), ("us", 1e3), ("ms", 1e6)):
+        if ns < 999.5 * whole:
+            return f"{ns / whole:.{1 if whole > 1 and ns < 9.95 * whole else 0}f}{unit}"
+    return f"{ns / 1e9:.1f}s"
