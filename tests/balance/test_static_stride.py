@@ -162,12 +162,12 @@ def test_a_successor_over_another_set_goes_on_with_the_number() -> None:
     picker = built("static_stride", peers[:3], seed=9)
     drawn(picker, 10)
     picker.retire()
-    number = peers[0].memory.number
+    number = peers[0].memory.value
     turns, after = brute_force(scaled([1, 1, 2]), number, 6)
     successor = built("static_stride", peers[1:])
     assert drawn(successor, 6) == [peers[1:][index] for index in turns]
     successor.retire()
-    assert all(peer.memory.number == after for peer in peers)
+    assert all(peer.memory.value == after for peer in peers)
 
 
 def test_why_tells_the_sequence_number_that_was_asked() -> None:

@@ -19,12 +19,16 @@ more than those of smooth_wrr. For a:5 b:1 c:1, deadlines in fifths:
 
 Deadlines are compared as fractions. Implementations that add up 1 / w in
 floating point, as both of these do, take near-ties either way: compare counts
-with them, not sequences. Envoy also begins at a random place, and takes plain
-turns while all weights are equal.
+with them, not sequences. Envoy takes plain turns while all weights are equal.
 
-How much of its interval a peer has waited outlives the picker, so frequent
-rebuilds favour nobody. A peer that joins is due after a whole interval; a new
-weight changes the rest of the interval at once (in Envoy from the next on).
+With start=kept, the default, how much of its interval a peer has waited
+outlives the picker, so frequent rebuilds favour nobody. A peer that joins is
+due after a whole interval; a new weight changes the rest of the interval at
+once (in Envoy from the next on). Others begin anew when the set changes:
+
+- start=random leaves out the first picks, 0 to n - 1 by chance, as Envoy does
+  so that its workers do not move in step.
+- start=first begins with the heaviest every time.
 """
 
 from __future__ import annotations
@@ -49,6 +53,7 @@ class Options:
     ties: str = option(
         "keep", "of equal deadlines: the first in the list, or the longest in line", choices=("keep", "fifo")
     )
+    start: str = option("kept", "where in the schedule a new picker begins", choices=("kept", "random", "first"))
 
 
 class Edf:
@@ -59,8 +64,13 @@ class Edf:
         divisor = gcd(*weights)
         self._peers = peers
         self._weights = [weight // divisor for weight in weights]
-        earned = [peer.memory if isinstance(peer.memory, Fraction) else Fraction(0) for peer in peers]
-        self._deadlines = Deadlines(self._weights, earned, fifo=setup.options.ties == "fifo")
+        self._kept = setup.options.start == "kept"
+        waited = [peer.memory if self._kept and isinstance(peer.memory, Fraction) else Fraction(0) for peer in peers]
+        self._deadlines = Deadlines(self._weights, waited, fifo=setup.options.ties == "fifo")
+        self._opening = self._deadlines
+        self._skipped: int | None = None  # the last pick that was left out
+        if setup.options.start == "random":
+            self._skip(setup.rng.randrange(len(peers)))
         self._ahead = Ahead(peers, self._weights, self._deadlines.take)
         self._next = self._ahead.next
 
@@ -78,17 +88,25 @@ class Edf:
 
     def law(self) -> Law:
         total = sum(self._weights)
-        return Law([weight / total for weight in self._weights], self._deadlines.bound())
+        return Law([weight / total for weight in self._weights], self._opening.bound())
 
     def retire(self) -> None:
+        if not self._kept:
+            return
         for peer, part in zip(self._peers, self._earned(), strict=True):
             peer.memory = part
+
+    def _skip(self, count: int) -> None:
+        """Go on as though so many picks had been made."""
+        if count:
+            self._skipped = self._deadlines.take(count)[-1]
+            self._opening = Deadlines(self._weights, self._deadlines.earned(self._skipped, Counter()))
 
     def _earned(self) -> list[Fraction]:
         last = self._ahead.last
         index = {peer: number for number, peer in enumerate(self._peers)}
         unused = Counter({index[peer]: count for peer, count in self._ahead.unused().items()})
-        return self._deadlines.earned(None if last is None else index[last], unused)
+        return self._deadlines.earned(self._skipped if last is None else index[last], unused)
 
 
 POLICY = Policy(

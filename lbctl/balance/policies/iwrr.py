@@ -11,18 +11,25 @@ first is empty, the queues change places. For a:5 b:1 c:1:
 The second cycle begins in the order in which turns were used up, lightest
 first, and so do all after it. Counts are exact after every cycle. The
 heaviest end each cycle alone, in a run as long as the two largest weights
-differ: smoother than wrr_plain, bumpier than smooth_wrr. Kitex turns its list
-by a random number first; here it begins in key order.
+differ: smoother than wrr_plain, bumpier than smooth_wrr.
 
-The round and whose turn it was outlive the picker, so frequent rebuilds
-favour nobody. When weights change, the round stays at the same part of the
-largest weight; one that joins takes part from there on.
+With start=kept, the default, the round and whose turn it was outlive the
+picker, so frequent rebuilds favour nobody. When weights change, the round
+stays at the same part of the largest weight; one that joins takes part from
+there on. The first picker begins in key order. Others begin anew when the set
+changes:
+
+- start=random turns the list by a random number first, as Kitex and dubbo-go
+  do. While a picker lives for no more picks than there are backends, all get
+  as much, whatever they weigh.
+- start=first begins with the first, which then gets the most.
 """
 
 from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Sequence
+from dataclasses import dataclass
 from fractions import Fraction
 from itertools import accumulate, pairwise
 from math import gcd
@@ -30,17 +37,30 @@ from math import gcd
 from lbctl.balance.ahead import Ahead
 from lbctl.balance.peer import Peer
 from lbctl.balance.policies.base import Call, Expectation, Law, Policy, Setup, Why, weights_of
+from lbctl.balance.policies.options import option
 from lbctl.balance.rounds import Place, Rounds, Segment, keep, place_of, spread
+
+
+@dataclass(frozen=True, slots=True)
+class Options:
+    """Where the rounds begin."""
+
+    start: str = option("kept", "where in the rounds a new picker begins", choices=("kept", "random", "first"))
 
 
 class Iwrr:
     """Rounds over those with turns left; the place in the cycle is the peers' memory."""
 
     def __init__(self, peers: Sequence[Peer], setup: Setup) -> None:
+        self._kept = setup.options.start == "kept"
+        self._members = peers
+        if setup.options.start == "random":
+            first = setup.rng.randrange(len(peers))
+            peers = [*peers[first:], *peers[:first]]
         weights = weights_of(peers)
         divisor = gcd(*weights)
-        place = place_of(peers)
-        self._peers = peers
+        place = place_of(peers) if self._kept else None
+        self._peers = peers  # in the order of their turns
         self._weights = [weight // divisor for weight in weights]
         self._levels = sorted({0, *self._weights})
         self._settled = place is not None and place.settled
@@ -67,10 +87,11 @@ class Iwrr:
 
     def law(self) -> Law:
         total = sum(self._weights)
-        return Law([weight / total for weight in self._weights], spread(self._weights))
+        weight_of = dict(zip(self._peers, self._weights, strict=True))
+        return Law([weight_of[peer] / total for peer in self._members], spread(self._weights))
 
     def retire(self) -> None:
-        if self._ahead.handed:
+        if self._kept and self._ahead.handed:
             number, index, settled = self._last()
             most = self._levels[-1]
             identity = self._peers[index].instance.identity
@@ -112,4 +133,6 @@ class Iwrr:
         return weight < weight_then or (weight == weight_then and identity <= place.last)
 
 
-POLICY = Policy("iwrr", "exact shares by weight, in rounds", Expectation.SEQUENCE, Iwrr, aliases=("interleaved_wrr",))
+POLICY = Policy(
+    "iwrr", "exact shares by weight, in rounds", Expectation.SEQUENCE, Iwrr, Options(), aliases=("interleaved_wrr",)
+)

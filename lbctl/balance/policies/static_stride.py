@@ -36,6 +36,7 @@ from dataclasses import dataclass
 from lbctl.balance.peer import Peer
 from lbctl.balance.policies.base import Call, Expectation, Law, Policy, Setup, Why, weights_of
 from lbctl.balance.policies.options import option
+from lbctl.balance.shared_number import keep_number, number_of
 from lbctl.balance.stride import CLAMPS, WRAP, StaticStride
 
 
@@ -46,22 +47,15 @@ class Options:
     clamp: str = option("none", "whose limits for weights: none (grpc-go), core (C++) or java", choices=CLAMPS)
 
 
-@dataclass(slots=True)
-class _Sequence:
-    """The number to go on with, which all peers of a set share."""
-
-    number: int
-
-
 class Stride:
     """Takes turns by a sequence number, which outlives it in the peers' memory."""
 
     def __init__(self, peers: Sequence[Peer], setup: Setup) -> None:
         self._peers = peers
-        known = next((peer.memory for peer in peers if isinstance(peer.memory, _Sequence)), None)
-        self._sequence = known or _Sequence(setup.rng.randrange(WRAP // 2))  # the wrap is then hours away
+        known = number_of(peers)
+        opening = known.value if known else setup.rng.randrange(WRAP // 2)  # the wrap is then hours away
         self._weights = weights_of(peers)
-        self._stride = StaticStride(self._weights, self._sequence.number, setup.options.clamp)
+        self._stride = StaticStride(self._weights, opening, setup.options.clamp)
         self._next = self._stride.over(peers).__next__
 
     def pick(self, call: Call) -> Peer:
@@ -81,9 +75,7 @@ class Stride:
         return Law(self._stride.shares(), self._stride.bound())
 
     def retire(self) -> None:
-        self._sequence.number = self._stride.sequence
-        for peer in self._peers:
-            peer.memory = self._sequence
+        keep_number(self._peers, self._stride.sequence)
 
 
 POLICY = Policy(

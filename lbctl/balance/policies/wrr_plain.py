@@ -9,24 +9,38 @@ Counts are exact after every cycle, and within one a count is off by up to w
 (1 - w / sum): heavy backends get bursts. Load tests of a real service want
 smooth_wrr, which has the same shares; this one shows what bursts do.
 
-The place in the cycle outlives the picker: the run goes on where it was, also
-when its weight changed (then at the same part of it). When the backend whose
-run it was has gone, the next one follows, and one that joins waits for its
-turn. Implementations that restart the cycle, or take a counter modulo its new
-length, favour the first backends when changes are frequent.
+With start=kept, the default, the place in the cycle outlives the picker: the
+run goes on where it was, also when its weight changed (then at the same part
+of it). When the backend whose run it was has gone, the next one follows, and
+one that joins waits for its turn. Others do less when the set changes:
+
+- start=counter goes on with a count of all picks, modulo the length of the
+  new cycle, wherever in it that may be.
+- start=first begins the cycle anew, which favours the first backends when
+  changes are frequent: after every 2 picks of a:1 b:2 c:3, c gets nothing.
 """
 
 from __future__ import annotations
 
 from bisect import bisect_right
 from collections.abc import Sequence
+from dataclasses import dataclass
 from fractions import Fraction
 from math import gcd
 
 from lbctl.balance.ahead import Ahead
 from lbctl.balance.peer import Peer
 from lbctl.balance.policies.base import Call, Expectation, Law, Policy, Setup, Why, weights_of
+from lbctl.balance.policies.options import option
 from lbctl.balance.rounds import Place, Rounds, Segment, keep, place_of
+from lbctl.balance.shared_number import keep_number, number_of
+
+
+@dataclass(frozen=True, slots=True)
+class Options:
+    """Where the cycle begins."""
+
+    start: str = option("kept", "where in the cycle a new picker begins", choices=("kept", "counter", "first"))
 
 
 class WrrPlain:
@@ -38,7 +52,11 @@ class WrrPlain:
         self._peers = peers
         self._weights = [weight // divisor for weight in weights]
         runs = [Segment(1, weight) for weight in self._weights]
-        self._rounds = Rounds(runs, lambda index: (index,), self._opening(place_of(peers)))
+        self._start: str = setup.options.start
+        number = number_of(peers) if self._start == "counter" else None
+        self._before = number.value if number else 0
+        opening = self._after(place_of(peers)) if self._start == "kept" else self._before % sum(self._weights)
+        self._rounds = Rounds(runs, lambda index: (index,), opening)
         self._ahead = Ahead(peers, self._weights, self._rounds.take)
         self._next = self._ahead.next
 
@@ -56,11 +74,13 @@ class WrrPlain:
         return Law(shares, max(weight * (1 - share) for weight, share in zip(self._weights, shares, strict=True)))
 
     def retire(self) -> None:
-        if self._ahead.handed:
+        if self._start == "counter":
+            keep_number(self._peers, self._before + self._ahead.handed)
+        elif self._start == "kept" and self._ahead.handed:
             index, done, _ = self._rounds.turn(self._ahead.handed - 1)
             keep(self._peers, Place(self._peers[index].instance.identity, Fraction(done + 1, self._weights[index])))
 
-    def _opening(self, place: Place | None) -> int:
+    def _after(self, place: Place | None) -> int:
         if place is None:
             return 0
         last = bisect_right(self._peers, place.last, key=lambda peer: peer.instance.identity)
@@ -71,4 +91,4 @@ class WrrPlain:
         return before
 
 
-POLICY = Policy("wrr_plain", "exact shares by weight, in runs", Expectation.SEQUENCE, WrrPlain)
+POLICY = Policy("wrr_plain", "exact shares by weight, in runs", Expectation.SEQUENCE, WrrPlain, Options())
