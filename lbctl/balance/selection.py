@@ -17,7 +17,15 @@ from lbctl.balance.guards.base import BARS, CONNECTING
 from lbctl.balance.peer import Peer
 from lbctl.balance.policies.options import option
 from lbctl.balance.priorities import Level, parts
-from lbctl.balance.subset import SubsetOptions, aperture, deterministic_subset, random_subset, shuffle
+from lbctl.balance.subset import (
+    SubsetOptions,
+    aperture,
+    deterministic_subset,
+    random_subset,
+    ring_subset,
+    shuffle,
+    shuffled_subset,
+)
 
 NOT_IN_SUBSET: Final = "not_in_subset"
 OTHER_ZONE: Final = "other_zone"
@@ -84,12 +92,17 @@ class Selection:
             weights = [max(1, peer.weight) for peer in members]
             covered = aperture(weights, options.size, options.client, options.clients) if members else {}
             return {place: float(part) for place, part in covered.items()}
-        if options.kind == "deterministic":
-            count = len(members)
-            places = deterministic_subset(count, options.size, options.client, lambda turn: shuffle(count, turn))
-        else:
-            seed = self.seed if options.seed < 0 else options.seed
-            places = random_subset([peer.instance.address for peer in members], options.size, seed)
+        seed = self.seed if options.seed < 0 else options.seed
+        addresses, count = [peer.instance.address for peer in members], len(members)
+        match options.kind:
+            case "deterministic":
+                places = deterministic_subset(count, options.size, options.client, lambda turn: shuffle(count, turn))
+            case "shuffled":
+                places = shuffled_subset(addresses, options.size, seed)
+            case "ring":
+                places = ring_subset(addresses, options.size, seed)
+            case _:
+                places = random_subset(addresses, options.size, seed, options.dialect)
         return dict.fromkeys(places, 1.0)
 
     def choose(self, listed: Collection[Peer], ignored: frozenset[str] = _NOBODY) -> Choice:

@@ -102,7 +102,8 @@ class GuardFlags(Flags):
         str | None,
         option(
             "--subset",
-            text="use only SIZE backends: kind=random|deterministic|aperture,client=0,clients=1,seed=N",
+            text="use only SIZE backends: kind=random|deterministic|shuffled|ring|aperture,client=0,clients=1,seed=N,"
+            "dialect=a68|grpc-go",
             metavar="SIZE[,K=V...]",
             panel=PANEL,
         ),

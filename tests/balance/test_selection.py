@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+from bisect import bisect_right
 from collections import Counter
+from collections.abc import Callable, Sequence
 from fractions import Fraction
 from random import Random
+from uuid import UUID
 
 import pytest
 
@@ -18,13 +21,16 @@ from lbctl.balance.subset import (
     aperture_width,
     deterministic_subset,
     random_subset,
+    ring_subset,
     shuffle,
+    shuffled_subset,
 )
 from lbctl.model import Endpoint, Instance
 from tests.balance.fleet import ANY, VECTORS, instance
 from tests.balance.guards.ward import Ward
 
 TEN = "ABCDEFGHIJ"
+Subset = Callable[[Sequence[str], int, int], list[int]]
 
 
 def ward(keys: str = "ABCD", policy: str = "round_robin", **rules: object) -> Ward:
@@ -73,6 +79,58 @@ def test_a_random_subset_changes_by_one_member_at_most_when_one_backend_comes() 
         assert len(before) == min(size, len(addresses))
         assert len(before - after) <= 1
         assert len(after - before) <= 1
+
+
+def test_grpc_go_hashes_addresses_as_it_prints_them() -> None:
+    given = VECTORS["random_subset_a68"]["given"]
+    printed = [f'{{Addr: "{address}", ServerName: "", }}' for address in given["endpoints"]]
+    found = random_subset(given["endpoints"], given["subset_size"], given["seed"], "grpc-go")
+    assert found == random_subset(printed, given["subset_size"], given["seed"])
+    assert found != random_subset(given["endpoints"], given["subset_size"], given["seed"])
+
+
+def test_a_ring_is_walked_from_the_clients_own_point() -> None:
+    """The rule written out: 160 points of number and address, sorted; members in the order of meeting them."""
+
+    def fnv1a(text: str) -> int:
+        found = 2166136261
+        for byte in text.encode():
+            found = (found ^ byte) * 16777619 % 2**32
+        return found
+
+    assert fnv1a("foobar") == 0xBF9CF968  # as published with the function
+    addresses = [f"10.0.0.{n}:50051" for n in range(30)]
+    for seed in range(5):
+        client = str(UUID(int=Random(seed).getrandbits(128), version=4))
+        points = sorted((fnv1a(f"{i}{address}"), place) for place, address in enumerate(addresses) for i in range(160))
+        first = bisect_right(points, (fnv1a(client), 30))
+        members = dict.fromkeys(place for _, place in points[first:] + points[:first])
+        assert ring_subset(addresses, 7, seed) == [*members][:7]
+
+
+@pytest.mark.parametrize("subset", [ring_subset, shuffled_subset])
+def test_one_more_backend_moves_a_client_on_a_ring_by_one_and_one_that_shuffles_anywhere(subset: Subset) -> None:
+    moved = Counter[int]()
+    for seed in range(60):
+        addresses = [f"10.0.0.{n}:50051" for n in range(40)]
+        before = {addresses[place] for place in subset(addresses, 8, seed)}
+        addresses.append("10.0.1.1:50051")
+        after = {addresses[place] for place in subset(addresses, 8, seed)}
+        assert len(before) == len(after) == 8
+        moved[len(before - after)] += 1
+    if subset is ring_subset:
+        assert set(moved) <= {0, 1}
+    else:  # eight of 41 again: 6.4 of the eight are others on average
+        assert 6 < sum(count * times for count, times in moved.items()) / 60 < 7
+
+
+@pytest.mark.parametrize("kind", ["shuffled", "ring"])
+def test_every_kind_by_chance_gives_all_backends_clients(kind: str) -> None:
+    clients: Counter[str] = Counter()
+    for seed in range(100):
+        clients.update(ward(TEN, subset=SubsetOptions(size=3, kind=kind, seed=seed)).inside)
+    assert clients.total() == 300
+    assert set(clients) == set(TEN)
 
 
 def test_clients_with_other_seeds_share_the_backends_as_chance_has_it() -> None:
