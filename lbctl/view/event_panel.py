@@ -11,6 +11,7 @@ from lbctl.view.text import cell_len, clock, count, part
 from lbctl.view.theme import Look
 
 _WHEN = 12  # cells of an event's line before its words
+_LINES = 3  # of an event on the screen
 _MESSAGE = 12  # cells of a message that are worth showing
 SERVER_FAULTS = frozenset({Code.UNKNOWN, Code.DEADLINE_EXCEEDED, Code.INTERNAL, Code.UNAVAILABLE, Code.DATA_LOSS})
 
@@ -50,6 +51,18 @@ def event_lines(report: Report, rows: int, width: int, look: Look, skip: int = 0
     return [event_line(events[index], names, width, look) for index in range(max(end - max(rows, 0), 0), end)]
 
 
+def events_in_full(report: Report, rows: int, width: int, look: Look) -> list[str]:
+    """Return the newest events, the newest last, each on up to three lines: as many as fit whole."""
+    names = {row.key: row.address for row in report.backends}
+    lines: list[str] = []
+    for event in reversed(report.events):
+        first, *rest = event_lines_whole(event, names, width - 1, look, most=_LINES)
+        if len(lines) + 1 + len(rest) > rows:
+            break
+        lines = [first, *rest, *lines]
+    return lines
+
+
 def event_mark(level: str, look: Look) -> tuple[str, str]:
     """Return the colour and the sign of an event's level."""
     style = look.style
@@ -68,9 +81,15 @@ def event_line(event: Event, names: Mapping[str, str], width: int, look: Look) -
     return _when(event, look) + look.elide(look.show(event_words(event, names)), max(width - _WHEN - 1, 0))
 
 
-def event_lines_whole(event: Event, names: Mapping[str, str], width: int, look: Look) -> list[str]:
-    """Return the same with all of its words, on as many lines as they need."""
-    words = wrap(look.show(event_words(event, names)), width - _WHEN, break_on_hyphens=False) or [""]
+def event_lines_whole(
+    event: Event, names: Mapping[str, str], width: int, look: Look, most: int | None = None
+) -> list[str]:
+    """Return the same with all of its words, on as many lines as they need, or ``most``."""
+    text, room = look.show(event_words(event, names)), width - _WHEN
+    if cell_len(text) <= room:
+        return [_when(event, look) + text]
+    found = wrap(text, room, break_on_hyphens=False, max_lines=most, placeholder=f" {look.glyphs.ellipsis}") or [""]
+    words = [look.elide(line, room) for line in found]  # a character may take two cells
     return [_when(event, look) + words[0], *(" " * _WHEN + line for line in words[1:])]
 
 

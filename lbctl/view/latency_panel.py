@@ -17,6 +17,11 @@ _CHART_BEST = 12  # lines; higher ones are no clearer
 _NOTHING = "    no call ended well yet"
 
 
+def bucket_count(digests: Sequence[Digest | None]) -> int:
+    """Return the lines that a histogram takes: one for "nothing yet"."""
+    return len(buckets(digests, len(_LABELS))) or 1
+
+
 def buckets(digests: Sequence[Digest | None], rows: int) -> list[tuple[str, list[int]]]:
     """Label and counts per digest of at most ``rows`` buckets: empty ends dropped, the tail merged as ``10ms+``."""
     columns = [found.counts for found in digests if found]

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from lbctl.stats.report import BackendRow, Report
-from lbctl.view.event_panel import error_lines, event_lines
+from lbctl.view.event_panel import error_lines, event_lines, events_in_full
 from lbctl.view.guard_lines import guarded
-from lbctl.view.latency_panel import charts, histogram_lines, two_histograms
+from lbctl.view.latency_panel import bucket_count, charts, histogram_lines, two_histograms
 from lbctl.view.layout import Plan
 from lbctl.view.lines import Span, coloured, filled, padded, rule
 from lbctl.view.standing import condition
@@ -15,6 +15,8 @@ from lbctl.view.ui import Ui
 
 _RULE = 8  # cells of a rule around its title and its end
 _TOLD_LEAST = 24
+_ROOMY = 12  # lines from which events may take more than one
+_BUCKETS = 10  # lines of a histogram beside the events
 
 
 def lower(report: Report, ui: Ui, plan: Plan, chosen: BackendRow | None, width: int, look: Look) -> list[str]:
@@ -49,16 +51,16 @@ def _halves(report: Report, ui: Ui, lines: int, chosen: BackendRow | None, width
 def _left_half(report: Report, ui: Ui, lines: int, chosen: BackendRow | None, width: int, look: Look) -> list[str]:
     result: list[str] = []
     if ui.histogram is not False:
-        rows = min(lines - 1, 10)
+        rows = min(lines - 1, _BUCKETS)
         all_calls = ui.digests.latest(report.latency)
         one = ui.digests.latest(chosen.latency) if chosen else None
         if ui.focus and chosen:
             result.append(rule(f"LATENCY {look.show(chosen.address)}", width, look))
-            result += histogram_lines(one, rows, width, look)
+            result += histogram_lines(one, min(rows, bucket_count([one])), width, look)
         else:
             name = f" {look.glyphs.wall} {look.show(chosen.address)}" if chosen else ""
             result.append(rule(f"LATENCY all{name}", width, look))
-            result += two_histograms([all_calls, one], rows, width, look)
+            result += two_histograms([all_calls, one], min(rows, bucket_count([all_calls, one])), width, look)
     rest = lines - len(result)
     return filled(result + charts(ui.series, rest, width, look), lines)
 
@@ -70,7 +72,8 @@ def _right_half(report: Report, lines: int, chosen: BackendRow | None, width: in
     rest = lines - len(head)
     if rest < 2:
         return filled(head, lines)
-    return filled([*head, rule("EVENTS", width, look), *event_lines(report, rest - 1, width, look)], lines)
+    told = events_in_full if rest > _ROOMY else event_lines
+    return filled([*head, rule("EVENTS", width, look), *told(report, rest - 1, width, look)], lines)
 
 
 def _errors_and_events(report: Report, lines: int, chosen: BackendRow | None, width: int, look: Look) -> list[str]:

@@ -224,3 +224,13 @@ def test_colours_change_no_word(size: tuple[int, int], backends: int, page: str)
         lines = build(run(backends), ui, *size, style, UNICODE)
         frames.append([stripped(line).replace("░", "━") for line in lines])  # what colour alone would tell of a bar
     assert frames[0] == frames[1]
+
+
+def test_events_are_whole_where_there_is_room_below_and_cut_where_there_is_not() -> None:
+    words = "weight 5 -> 10 (registered 5): errors 0% below 1%: doubled, mean 4.9ms below 10ms: +1"
+    event = Event(2.0, "weight", "10.0.0.11:50051", words, "change")
+    report = sample(3, events=(event,) * 3)
+    high = build(report, Ui(), 140, 45, PLAIN, UNICODE)
+    assert sum(line.rstrip().endswith("mean 4.9ms below 10ms: +1") for line in high) == 3
+    low = build(report, Ui(), 140, 20, PLAIN, UNICODE)
+    assert sum(line.rstrip().endswith("…") for line in low) == 3
