@@ -16,7 +16,7 @@ from itertools import compress, islice
 from operator import eq, ne
 from typing import Final
 
-_POINTS_A_PART: Final = 3  # from 4 to 8, as the power of 2 that is just above
+_POINTS_A_PART: Final = 2  # from 2 to 4, as the power of 2 that is just above
 _BLOCK: Final = 16  # points that a walk takes together: it seldom goes further
 _NODE_BITS: Final = 20
 _NODES: Final = (1 << _NODE_BITS) - 1
@@ -34,7 +34,8 @@ class Ring:
         self.size = len(nodes)
         self.bits = bits
         self.wraps = wraps
-        self.points, owners = _sorted(nodes, bits, last=last)
+        points, owners = _sorted(nodes, bits, last=last)
+        self.points = array("Q", points)  # side by side: what a search in a large ring waits for is memory
         # One owner more than there are points: that of the hashes beyond the last.
         self.owners = [*owners, owners[0 if wraps else -1]]
         self.shift, self.starts = self._index()

@@ -44,11 +44,8 @@ class RingPicker(KeyPicker):
         return peer, Why(f"its key is hashed to {hash_}: {where}{skipped}", ("point", "of the ring"), tuple(rows))
 
     def owners(self, keys: Sequence[bytes]) -> list[int]:
-        points, starts, shift = self._points, self._starts, self._shift
-        owners, hashes = self.ring.owners, map(self.hashed, keys)
-        return [
-            owners[bisect_left(points, hash_, starts[hash_ >> shift], starts[(hash_ >> shift) + 1])] for hash_ in hashes
-        ]
+        owners, at = self.ring.owners, self.ring.at
+        return [owners[at(hash_)] for hash_ in map(self.hashed, keys)]
 
     def candidates(self, key: bytes) -> Iterator[int]:
         return self.way(self.hashed(key))
