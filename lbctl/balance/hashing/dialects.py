@@ -5,6 +5,7 @@ crc32        100 x crc32(number + address)                     crc32           t
 groupcache   50 x crc32(number + address)                      crc32           the last node's
 ketama       float32(part) x 40 n MD5 of address-number,       MD5, 1 word     the first node's
              4 little-endian words each
+twemproxy    the same, rounded as its C does               FNV-1a, 32 bits the first node's
 gozero       100 x murmur3(address + number)                   murmur3         the first node's
 dubbo        40 MD5 of address + number, 4 words each          MD5, 1 word     the last node's
 nginx        160 x weight: each crc32 of host, 0, port and     crc32           the first node's
@@ -63,6 +64,24 @@ def _ketama_counts(weights: Sequence[float], replicas: int) -> list[int]:
     return counts if any(counts) else [4] * len(weights)
 
 
+def _twemproxy_counts(weights: Sequence[float], replicas: int) -> list[int]:
+    """Points as ketama has them, but every step is in single precision, and a little is added to the last."""
+    total, nodes = _single(sum(weights)), len(weights)
+    counts = []
+    for weight in weights:
+        points = _single(_single(_single(_single(weight) / total) * max(4, replicas)) / 4)
+        counts.append(4 * math.floor(_single(_single(points * nodes) + 1e-10)))
+    return counts if any(counts) else [4] * nodes
+
+
+def _twemproxy_key(key: bytes) -> int:
+    """FNV-1a of 64 bits of which only the lower 32 are kept at every step; bytes are signed, as chars are."""
+    found = 0x84222325
+    for byte in key:
+        found = (found ^ (byte if byte < 0x80 else byte | 0xFFFFFF00)) * 0x1B3 & 0xFFFFFFFF
+    return found
+
+
 def _single(number: float) -> float:
     found: float = struct.unpack("f", struct.pack("f", number))[0]
     return found
@@ -115,6 +134,7 @@ DIALECTS: Final[dict[str, Dialect]] = {
         Dialect("crc32", 100, _crc32_points, crc32, same, last=True),
         Dialect("groupcache", 50, _crc32_points, crc32, same, last=True),
         Dialect("ketama", 160, _ketama_points, md5_first, _ketama_counts, by_weight=True),
+        Dialect("twemproxy", 160, _ketama_points, _twemproxy_key, _twemproxy_counts, by_weight=True),
         Dialect("gozero", 100, _gozero_points, murmur3, same, bits=64),
         Dialect("dubbo", 160, _dubbo_points, md5_first, same, last=True),
         Dialect("nginx", 160, _nginx_points, crc32, proportional, by_weight=True),

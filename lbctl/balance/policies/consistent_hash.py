@@ -16,21 +16,23 @@ them; replicas=N is the number of points per backend:
     crc32       100 points, crc32 of number and address; keys by crc32
     groupcache  the same with 50 points, as in golang/groupcache
     ketama      MD5 of address-number, four points each, about 160 by weight
+    twemproxy   the same points; keys by FNV-1a, its default
     gozero      100 points, MurmurHash3 of address and number
     dubbo       160 points, four from each MD5 of address and number
     nginx       160 x weight points, crc32 of host, port and the point before
 
-Weights count in ketama and nginx, as they do there; weighted=true has them
-count in the others too: N points per unit of weight (gozero: per cent).
+Weights count in ketama, twemproxy and nginx, as they do there; weighted=true
+has them count in the others too: N points per unit of weight (gozero: per
+cent).
 
 A backend that leaves, joins or changes its weight moves only keys of its own,
-except with ketama, where the number of backends and the sum of weights change
-everybody's points. Shares are uneven: with V points each about 1/sqrt(V), so
-10 % with 100 points; with crc32 and groupcache twice that, since crc32 puts the
-points of similar addresses at similar distances. Where points are equal the
-last backend has it in crc32, groupcache and dubbo, the first in the others. A
-ring has at most 524288 points: beyond, everybody gets a part, and its owners
-are not the original's.
+except with ketama and twemproxy, where the number of backends and the sum of
+weights change everybody's points. Shares are uneven: with V points each about
+1/sqrt(V), so 10 % with 100 points; with crc32 and groupcache twice that, since
+crc32 puts the points of similar addresses at similar distances. Where points
+are equal the last backend has it in crc32, groupcache and dubbo, the first in
+the others. A ring has at most 524288 points: beyond, everybody gets a part,
+and its owners are not the original's.
 
 A retry goes on to the next backend on the ring that it has not tried: what
 nginx does, and Dubbo in effect. groupcache, ketama and go-zero know no retry.
