@@ -108,6 +108,14 @@ def test_a_band_is_at_least_a_tenth_and_two_points_wide_to_each_side_but_for_sma
     assert max(band.high for band in bands) < 0.05
 
 
+@pytest.mark.parametrize("name", ["fastest", "peak_ewma", "p2c_ewma", "kratos_p2c", "least_conn"])
+def test_a_backend_that_was_slower_for_a_while_makes_no_right_policy_look_wrong(name: str) -> None:
+    """The means of a run do not show it: what was measured is the same for all."""
+    bands = envelope(POLICIES[name], modelled([10] * 4), Pace(20), 1200, seed=100)
+    for share, band in zip(shares(name, [9, 9.5, 10.5, 11], Pace(20), 1200), bands, strict=True):
+        assert band.low <= share <= band.high, (share, band)
+
+
 def test_short_runs_have_wider_bands_than_long_ones() -> None:
     short, long = (
         envelope(POLICIES["least_request"], modelled([2, 4]), Pace(4), picks, seed=3)[0] for picks in (40, 20_000)
