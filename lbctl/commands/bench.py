@@ -30,7 +30,7 @@ BUDGETS_NS: Final = {
 }
 _SECONDS: Final = 0.06  # for one figure: 300 of them take half a minute
 _SAMPLE: Final = 1024  # keys that stand for those of a run
-_CODE: Final = (type, ModuleType, CodeType, BuiltinFunctionType)
+_CODE: Final = (type, ModuleType, CodeType)
 
 
 @dataclass(frozen=True, slots=True)
@@ -99,12 +99,12 @@ def article(policy: Policy) -> Iterator[tuple[Strategy, Cost]]:
 
 def cost(policy: Policy, size: int, weights: str) -> Cost:
     """Measure one policy over one fleet."""
-    peers, keys = fleet(size, weights), _keys() if policy.keyed else None
+    peers, keys, rng = fleet(size, weights), _keys() if policy.keyed else None, Random(1)
     began = thread_time_ns()
-    picker = policy.build(peers, Setup(Random(1), policy.options, keys))
+    picker = policy.build(peers, Setup(rng, policy.options, keys))
     took = thread_time_ns() - began
     used = UsedPicker(picker, peers, keyed=policy.keyed)
-    state = size_of([picker, *(peer.memory for peer in peers)], without=[keys, peers])
+    state = size_of([picker, *(peer.memory for peer in peers)], without=[keys, peers, rng])
     times = used.times(_SECONDS)
     return Cost(
         policy=policy.name,
@@ -160,5 +160,7 @@ def _reached(root: object, seen: set[int]) -> Iterator[object]:
         yield each
         if isinstance(each, FunctionType):
             left += [cell.cell_contents for cell in each.__closure__ or ()]
+        elif isinstance(each, BuiltinFunctionType):  # of an object, such as the ``__getitem__`` of a list
+            left.append(each.__self__)
         elif not isinstance(each, Peer):  # what a policy keeps at a peer is a root of its own
             left += gc.get_referents(each)

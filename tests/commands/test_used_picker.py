@@ -93,3 +93,8 @@ def test_a_size_counts_everything_that_is_reached_once_and_nothing_of_others() -
     assert alone > 500
     assert 0 < twice - alone < 100  # one more list
     assert size_of([[own, shared]], without=[shared]) < alone + 50
+
+
+def test_what_a_built_in_method_belongs_to_counts() -> None:
+    table = [b""] * 1000
+    assert size_of([map(table.__getitem__, ())], without=[]) > 8000
