@@ -1,7 +1,8 @@
 """Pictures of the screens, for the README and these pages.
 
 ``python docs/render.py OUT.png [WIDTH HEIGHT [BACKENDS]]`` draws a frame of the invented run of the tests;
-``tmux capture-pane -e -p | python docs/render.py OUT.png --screen [WIDTH]`` draws what a terminal shows.
+``tmux capture-pane -e -p | python docs/render.py OUT.png --screen [WIDTH]`` draws what a terminal shows;
+``python docs/retake.py`` takes those of the README anew.
 Needs the ``dev`` extra (pillow) and the DejaVu Sans Mono font.
 """
 
@@ -46,30 +47,39 @@ class Run(NamedTuple):
     reverse: bool
 
 
-def runs(line: str) -> Iterator[Run]:  # noqa: C901  # one branch per SGR code
-    """Return the line cut where its appearance changes."""
-    colour, bold, reverse = _TEXT, False, False
-    position = 0
-    for match in [*_SGR.finditer(line), None]:
-        text = line[position : match.start() if match else len(line)]
-        if text:
-            yield Run(text, _BOLD if bold and colour == _TEXT else colour, bold, reverse)
-        if match is None:
-            return
-        position = match.end()
-        for code in map(int, (match.group(1) or "0").split(";")):
-            if code == 0:
-                colour, bold, reverse = _TEXT, False, False
-            elif code == 1:
-                bold = True
-            elif code == 22:
-                bold = False
-            elif code in (7, 27):
-                reverse = code == 7
-            elif code == 39:
-                colour = _TEXT
-            else:
-                colour = _COLOURS.get(code, colour)
+class Pen:
+    """What the next character looks like; tmux tells only what changes, also from one line to the next."""
+
+    def __init__(self) -> None:
+        self._colour, self._bold, self._reverse = _TEXT, False, False
+
+    def runs(self, line: str) -> Iterator[Run]:
+        """Return the line cut where its appearance changes."""
+        position = 0
+        for match in _SGR.finditer(line):
+            if match.start() > position:
+                yield self._run(line[position : match.start()])
+            for code in map(int, (match.group(1) or "0").split(";")):
+                self._take(code)
+            position = match.end()
+        if position < len(line):
+            yield self._run(line[position:])
+
+    def _run(self, text: str) -> Run:
+        bright = self._bold and self._colour == _TEXT
+        return Run(text, _BOLD if bright else self._colour, self._bold, self._reverse)
+
+    def _take(self, code: int) -> None:
+        if code == 0:
+            self._colour, self._bold, self._reverse = _TEXT, False, False
+        elif code in (1, 22):
+            self._bold = code == 1
+        elif code in (7, 27):
+            self._reverse = code == 7
+        elif code == 39:
+            self._colour = _TEXT
+        else:
+            self._colour = _COLOURS.get(code, self._colour)
 
 
 def picture(lines: list[str], width: int) -> Image.Image:
@@ -78,10 +88,10 @@ def picture(lines: list[str], width: int) -> Image.Image:
     cell = round(fonts[False].getlength("M"))
     high = round(_SIZE * 1.25)
     image = Image.new("RGB", (cell * width + 2 * _MARGIN, high * len(lines) + 2 * _MARGIN), _BACKGROUND)
-    draw = ImageDraw.Draw(image)
+    draw, pen = ImageDraw.Draw(image), Pen()
     for row, line in enumerate(lines):
         column, top = 0, _MARGIN + row * high
-        for run in runs(line):
+        for run in pen.runs(line):
             left = _MARGIN + column * cell
             if run.reverse:
                 draw.rectangle((left, top, left + cell * len(run.text) - 1, top + high - 1), fill=run.colour)
@@ -139,16 +149,17 @@ def main(arguments: list[str]) -> None:
     out = Path(arguments[0])
     if arguments[1:2] == ["--screen"]:
         width = int(arguments[2]) if arguments[2:] else 80
-        return _save(picture(sys.stdin.read().rstrip("\n").split("\n"), width), out)
+        return save(picture(sys.stdin.read().rstrip("\n").split("\n"), width), out)
     width, height, backends = (int(word) for word in [*arguments[1:4], *("80", "24", "5")[len(arguments[1:4]) :]])
     if out.name.startswith("watch"):
         lines = build_watch(watch_sample(), WatchUi(), width, height, COLOUR, UNICODE)
     else:
         lines = frame(width, height, backends, skewed="skew" in out.name)
-    return _save(picture(lines, width), out)
+    return save(picture(lines, width), out)
 
 
-def _save(image: Image.Image, out: Path) -> None:
+def save(image: Image.Image, out: Path) -> None:
+    """Write the picture, small."""
     image.quantize(256, Image.Quantize.MAXCOVERAGE).save(out, optimize=True)
 
 

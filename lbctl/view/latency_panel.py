@@ -13,7 +13,7 @@ from lbctl.view.theme import Look
 
 _LABELS = (f"<{duration(EDGES_US[0])}", *(duration(edge) for edge in EDGES_US))
 _CHART_LEAST = 4  # a rule and three lines
-_CHART_BEST = 12  # lines; higher ones are no clearer
+_CHART_BEST = 10  # lines; higher ones are no clearer
 _NOTHING = "    no call ended well yet"
 
 
