@@ -96,7 +96,7 @@ def _method(each: Fields) -> MethodConfig:
 
 
 def _attempts(policy: Fields) -> int:
-    attempts = policy.whole("maxAttempts", 0, 1 << 62)
+    attempts = policy.whole("maxAttempts", -(1 << 62), 1 << 62)
     if attempts is None:
         raise mistake(policy.path, "maxAttempts is missing")
     if attempts < 2:
@@ -120,6 +120,10 @@ def _retry(policy: Fields) -> RetryPolicy:
     if not codes:
         what = "retryableStatusCodes is missing" if codes is None else "retryableStatusCodes is empty"
         raise mistake(policy.path, what)
+    if Code.OK in codes:
+        policy.notes.append(
+            f"service config: {policy.at('retryableStatusCodes')}: a call that is OK has not failed, and is not retried"
+        )
     if Code.DEADLINE_EXCEEDED in codes:
         policy.notes.append(
             f"service config: {policy.at('retryableStatusCodes')}: the deadline spans all attempts, so "

@@ -1,8 +1,8 @@
 """Reading a service config value by value: what is wrong is told with the path to it, what is not known is noted.
 
     "maxAttempts": 4                    a whole number; 4.0 is one, "4" and true are not
-    "initialBackoff": "0.1s"            a duration: seconds with at most nine decimals, and an s
-    "retryableStatusCodes": ["UNAVAILABLE", 14]
+    "initialBackoff": "0.1s"            a duration: seconds with at most nine decimals, and an s; ".1s" is noted
+    "retryableStatusCodes": ["UNAVAILABLE", 14]     names as they are spelled; a number is noted
 
 As in gRPC a null is a value that is not there, and keys that nobody knows are passed over.
 """
@@ -18,7 +18,7 @@ from typing import Any, Final
 from lbctl.errors import UsageError
 from lbctl.model import Code
 
-_DURATION: Final = re.compile(r"(-?)([0-9]+)(?:\.([0-9]{1,9}))?s")
+_DURATION: Final = re.compile(r"(-?)(?=\.?[0-9])([0-9]*)(\.?)([0-9]{0,9})s")
 _LONGEST_S: Final = 315_576_000_000  # that of protobuf: 10,000 years
 _SHOWN: Final = 60  # characters of a wrong value
 _REJECTED: Final = "gRPC rejects the whole service config for this"
@@ -121,11 +121,16 @@ class Fields:
         found = _DURATION.fullmatch(value) if isinstance(value, str) else None
         if found is None:
             raise mistake(self.at(name), f'{shown(value)} is not a duration, such as "0.1s" or "10s"')
-        if len(found[2]) > 12 or int(found[2]) > _LONGEST_S:
+        if len(found[2]) > 12 or int(found[2] or 0) > _LONGEST_S:
             raise mistake(self.at(name), f"{shown(value)} is longer than a duration can be")
-        nanoseconds = int(found[2]) * 1_000_000_000 + int((found[3] or "").ljust(9, "0"))
+        nanoseconds = int(found[2] or 0) * 1_000_000_000 + int(found[4].ljust(9, "0"))
         if found[1] and nanoseconds:
             raise mistake(self.at(name), f"{shown(value)} is negative")
+        if found[3] and not (found[2] and found[4]):
+            self.notes.append(
+                f"service config: {self.at(name)}: grpc-go takes {shown(value)}, but C-core (Python, C++) rejects the "
+                "whole config for it: digits belong on both sides of the point"
+            )
         return nanoseconds
 
     def positive_ns(self, name: str) -> int:
@@ -138,9 +143,17 @@ class Fields:
         return nanoseconds
 
     def codes(self, name: str) -> frozenset[Code] | None:
-        """Status codes, by name in any case or by number."""
+        """Status codes, by name; a number is noted."""
         found = self.items(name)
-        return None if found is None else frozenset(_code(path, value) for path, value in found)
+        if found is None:
+            return None
+        self.notes.extend(
+            f"service config: {path}: grpc-go takes the number {value}, but C-core (Python, C++) rejects the whole "
+            f"config for it: write {Code(value).name}"
+            for path, value in found
+            if _is_number(value)
+        )
+        return frozenset(_code(path, value) for path, value in found)
 
     def rest(self) -> None:
         """Note the keys that nobody has asked for."""
@@ -156,9 +169,17 @@ def _is_finite(value: float) -> bool:
         return False
 
 
-def _code(path: str, value: object) -> Code:
-    if isinstance(value, str) and value.upper() in Code.__members__:
-        return Code[value.upper()]
-    if isinstance(value, int) and not isinstance(value, bool) and value in Code.__members__.values():
+def _is_number(value: object) -> bool:
+    """Whether it is that of a status code."""
+    return isinstance(value, int) and not isinstance(value, bool) and value in Code.__members__.values()
+
+
+def _code(path: str, value: Any) -> Code:  # noqa: ANN401  # whatever JSON has
+    if isinstance(value, str) and value in Code.__members__:
+        return Code[value]
+    if _is_number(value):
         return Code(value)
-    raise mistake(path, f"{shown(value)} is not a status code, such as UNAVAILABLE or 14")
+    capitals = value.upper() if isinstance(value, str) else ""
+    if capitals in Code.__members__:
+        raise mistake(path, f"{shown(value)} is not a status code: it is spelled {capitals}")
+    raise mistake(path, f"{shown(value)} is not a status code, such as UNAVAILABLE")

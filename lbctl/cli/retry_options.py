@@ -18,6 +18,7 @@ if TYPE_CHECKING:  # they take a while, and most commands do without
     from lbctl.load.throttle import Allowance
 
 PANEL: Final = "Calls that fail"
+NO_POLICY: Final = "the service config names no policy: a gRPC client that has it uses pick_first"
 
 
 def parse_attempts(text: str) -> int:
@@ -116,7 +117,8 @@ def balanced(config: ServiceConfig, given: Policy | None, setting: str | None) -
     """Who decides the policy: ``--policy``, then the service config, then the setting."""
     wanted = config.balancing
     if wanted is None:
-        return Balanced(given)
+        is_other = given is None or given.name != "pick_first"
+        return Balanced(given, (NO_POLICY,) if config.methods and is_other else ())
     if given is not None:
         note = (
             () if given.name == wanted.policy else (f"--policy {given.name} counts, not {wanted.named} of the config",)
@@ -136,6 +138,8 @@ def _chosen(policy: Policy, named: str, setting: str | None) -> Iterator[str]:
 
 def _read(text: str) -> str:
     """The JSON itself, or that of a file."""
+    if not text.strip():
+        raise UsageError("--service-config is empty", "give a file, or JSON: '{...}'")
     if text.lstrip().startswith(("{", "[")):
         return text
     try:

@@ -185,7 +185,8 @@ def test_durations_are_exact(text: str, nanoseconds: int) -> None:
 
 
 @pytest.mark.parametrize(
-    "wrong", [10, "10", "10ms", "1m", ".5s", "1.s", " 1s", "1e3s", "+1s", "0.0000000001s", "-1s", "0s", "9" * 13 + "s"]
+    "wrong",
+    [10, "10", "10ms", "1m", ".s", "s", "1..5s", " 1s", "1e3s", "+1s", "0.0000000001s", "-1s", "0s", "9" * 13 + "s"],
 )
 def test_what_is_no_duration_is_told_with_its_path(wrong: object) -> None:
     assert "methodConfig[0].timeout: " in refusal(of_all(timeout=wrong))
@@ -214,7 +215,7 @@ def test_wait_for_ready_is_taken_and_its_opposite_has_no_effect() -> None:
         ({"maxAttempts": ...}, "retryPolicy: maxAttempts is missing"),
         ({"maxAttempts": 1}, "retryPolicy.maxAttempts: 1 is not above 1; it counts the first attempt too"),
         ({"maxAttempts": 0}, "retryPolicy.maxAttempts: 0 is not above 1"),
-        ({"maxAttempts": -1}, "retryPolicy.maxAttempts: -1 is not from 0"),
+        ({"maxAttempts": -1}, "retryPolicy.maxAttempts: -1 is not above 1"),
         ({"maxAttempts": 2.5}, "retryPolicy.maxAttempts: 2.5 is not a whole number"),
         ({"maxAttempts": "3"}, 'retryPolicy.maxAttempts: "3" is not a whole number'),
         ({"maxAttempts": True}, "retryPolicy.maxAttempts: true is not a whole number"),
@@ -235,6 +236,11 @@ def test_wait_for_ready_is_taken_and_its_opposite_has_no_effect() -> None:
             {"retryableStatusCodes": ["UNAVAILABLE", "GONE"]},
             'retryPolicy.retryableStatusCodes[1]: "GONE" is not a status code',
         ),
+        (
+            {"retryableStatusCodes": ["Aborted"]},
+            'retryPolicy.retryableStatusCodes[0]: "Aborted" is not a status code: it is',
+        ),
+        ({"retryableStatusCodes": ["14"]}, 'retryPolicy.retryableStatusCodes[0]: "14" is not a status code'),
         ({"retryableStatusCodes": [17]}, "retryPolicy.retryableStatusCodes[0]: 17 is not a status code"),
         ({"retryableStatusCodes": [True]}, "retryPolicy.retryableStatusCodes[0]: true is not a status code"),
     ],
@@ -243,10 +249,27 @@ def test_a_bad_retry_policy_rejects_the_whole_config_with_its_path(changes: dict
     assert f"methodConfig[0].{said}" in refusal(retrying(**changes))
 
 
-def test_codes_are_names_in_any_case_or_numbers() -> None:
-    retry = parsed(retrying(retryableStatusCodes=["unavailable", 8, "Aborted"])).method("a/b").retry
+def test_codes_are_names_or_numbers_which_not_every_client_takes() -> None:
+    config = parsed(retrying(retryableStatusCodes=["UNAVAILABLE", 8]))
+    retry = config.method("a/b").retry
     assert retry is not None
-    assert retry.codes == {Code.UNAVAILABLE, Code.RESOURCE_EXHAUSTED, Code.ABORTED}
+    assert retry.codes == {Code.UNAVAILABLE, Code.RESOURCE_EXHAUSTED}
+    assert [note for note in config.notes if "rejects the whole config for it: write RESOURCE_EXHAUSTED" in note]
+
+
+def test_what_is_ok_is_not_retried() -> None:
+    config = parsed(retrying(retryableStatusCodes=["UNAVAILABLE", "OK"]))
+    assert [note for note in config.notes if "a call that is OK has not failed, and is not retried" in note]
+
+
+@pytest.mark.parametrize(("text", "nanoseconds"), [(".5s", 500_000_000), ("1.s", 1_000_000_000)])
+def test_a_duration_without_digits_on_one_side_of_its_point_is_one_for_grpc_go_alone(
+    text: str, nanoseconds: int
+) -> None:
+    config = parsed(of_all(timeout=text))
+    assert config.method("a/b").timeout_ns == nanoseconds
+    (note,) = config.notes
+    assert f'methodConfig[0].timeout: grpc-go takes "{text}", but C-core' in note
 
 
 @pytest.mark.parametrize(("given_", "counts"), [(2, 2), (5, 5), (6, 5), (4.0, 4), (100_000, 5)])

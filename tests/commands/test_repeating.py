@@ -15,7 +15,7 @@ from lbctl.balance.service_config import parse_service_config
 from lbctl.balance.service_methods import HedgingPolicy, RetryPolicy
 from lbctl.cli import run
 from lbctl.cli.guard_options import GuardFlags, guards_of
-from lbctl.cli.retry_options import RetryFlags, balanced, configured, parse_attempts, parse_budget
+from lbctl.cli.retry_options import NO_POLICY, RetryFlags, balanced, configured, parse_attempts, parse_budget
 from lbctl.cli.service_guards import Guarded, guarded
 from lbctl.commands.calling import Calling
 from lbctl.commands.repeating import Configured
@@ -130,6 +130,19 @@ def test_the_config_sets_the_policy_unless_the_flag_does() -> None:
     assert flag.notes == ("--policy random counts, not ring_hash_experimental of the config",)
     assert balanced(CHOICE, POLICIES["ring_hash"], None).notes == ()
     assert balanced(parse_service_config("{}"), None, "random").policy is None
+
+
+def test_who_names_no_policy_is_told_what_grpc_makes_of_it() -> None:
+    config = parse_service_config(json.dumps({"methodConfig": METHODS}))
+    for given in (None, POLICIES["random"]):
+        assert balanced(config, given, None).notes == (NO_POLICY,)
+    assert balanced(config, POLICIES["pick_first"], None).notes == ()
+    assert balanced(parse_service_config("{}"), None, None).notes == ()
+
+
+def test_an_empty_config_is_told() -> None:
+    with pytest.raises(UsageError, match="--service-config is empty"):
+        configured(RetryFlags(service_config=[" "]), timeout_given=False)
 
 
 # ---- what is typed ---------------------------------------------------------------------------------------------------
