@@ -1,10 +1,14 @@
-"""A circuit breaker for each backend: too many failures in a row, and it is left alone for a while.
+"""A circuit breaker for each backend: too many failures, and it is left alone for a while.
 
-    closed      it is in the rotation; ``failures`` failed calls in a row open the circuit
+    closed      it is in the rotation; ``failures`` failed calls in a row open the circuit, as does a part of successes
+                below ``success-rate`` percent of the calls of a ``window``, once there were ``requests`` of them
     open        it gets nothing for ``open-time``, each time longer by ``backoff`` while it does not recover
     half-open   it gets ``probes`` calls and no more; all succeed: closed; one fails: open again
 
 A call that ends with a code which says nothing against the server, NOT_FOUND say, counts as a success.
+
+    Finagle   success-rate=80,failures=5,open-time=5s,backoff=2,max-open-time=300s
+    Linkerd   failures=7,open-time=1s,backoff=2,max-open-time=60s,jitter=0.5
 """
 
 from __future__ import annotations
@@ -13,6 +17,7 @@ from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from enum import Enum
 from random import Random
+from typing import Final
 
 from lbctl.balance.guards.base import (
     HALF_OPEN,
@@ -25,9 +30,12 @@ from lbctl.balance.guards.base import (
     seconds,
     spelled_s,
 )
+from lbctl.balance.guards.window import Window
 from lbctl.balance.peer import Peer
 from lbctl.balance.policies.options import option
 from lbctl.model import Reply
+
+_BUCKETS: Final = 30  # of the window
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,6 +43,11 @@ class CircuitOptions:
     """What opens a circuit, for how long, and what closes it."""
 
     failures: int = option(5, "failed calls in a row that open the circuit", least=1)
+    success_rate: float = option(
+        0.0, "percent of successes below which the circuit opens; 0: no matter", least=0, most=100
+    )
+    window: float = option(30.0, "how far back successes are counted", above=0, unit="duration")
+    requests: int = option(5, "calls in the window from which their successes matter", least=1)
     open_time: float = option(10.0, "how long it is open the first time", above=0, unit="duration")
     backoff: float = option(1.0, "what open-time is multiplied by each time it does not recover", least=1, most=100)
     max_open_time: float = option(300.0, "the longest time it is open", above=0, unit="duration")
@@ -55,9 +68,9 @@ class _State(Enum):
 class _Circuit:
     """One backend's circuit; ``until_ns`` while it is open, ``since_ns`` when it became half-open."""
 
-    __slots__ = ("failures", "in_a_row", "since_ns", "state", "succeeded", "trips", "until_ns")
+    __slots__ = ("failures", "in_a_row", "since_ns", "state", "succeeded", "trips", "until_ns", "window")
 
-    def __init__(self) -> None:
+    def __init__(self, window: Window) -> None:
         self.state = _State.CLOSED
         self.failures = 0  # in a row
         self.in_a_row = 0  # times it opened since it was closed
@@ -65,10 +78,11 @@ class _Circuit:
         self.until_ns = 0
         self.since_ns = 0
         self.succeeded = 0  # probes
+        self.window = window  # the calls since it was closed
 
 
 class CircuitBreakers(Guard):
-    """The circuits of all backends; those that never failed have none."""
+    """The circuits of all backends; where only failures in a row matter, those that never failed have none."""
 
     def __init__(self, options: CircuitOptions, rotation: Rotation, rng: Random) -> None:
         self._options = options
@@ -77,32 +91,53 @@ class CircuitBreakers(Guard):
         self._rng = rng
         self._circuits: dict[Peer, _Circuit] = {}
         self._trips: dict[Peer, int] = {}  # of earlier memberships
+        self._by_rate = options.success_rate > 0
 
     def succeeded(self, peer: Peer, attempts: Sequence[Ended], now_ns: int) -> None:
-        circuit = self._circuits.get(peer)
+        circuit = self._circuit_of(peer) if self._by_rate else self._circuits.get(peer)
         if circuit is None:
             return
         if circuit.state is _State.CLOSED:
             circuit.failures = 0
+            if self._by_rate:
+                circuit.window.add(now_ns, successes=len(attempts))
         elif circuit.state is _State.HALF_OPEN:
             self._probed(peer, circuit, sum(attempt.trial_ns >= circuit.since_ns for attempt in attempts))
 
     def ended(self, peer: Peer, trial_ns: int, reply: Reply, now_ns: int) -> None:
         failed = reply.code in self._codes
-        circuit = self._circuits.get(peer)
-        if circuit is None:
-            if not failed:
-                return
-            circuit = self._circuits[peer] = _Circuit()
+        if not failed and not self._by_rate and peer not in self._circuits:
+            return
+        circuit = self._circuit_of(peer)
         if circuit.state is _State.CLOSED:
-            circuit.failures = circuit.failures + 1 if failed else 0
-            if circuit.failures >= self._options.failures:
-                self._open(peer, circuit, now_ns, f"{circuit.failures} failures in a row, last {reply.code.name}")
+            why = self._counted(circuit, reply, now_ns, failed=failed)
+            if why:
+                self._open(peer, circuit, now_ns, why)
         elif circuit.state is _State.HALF_OPEN and trial_ns >= circuit.since_ns:
             if failed:
                 self._open(peer, circuit, now_ns, f"a probe failed with {reply.code.name}")
             else:
                 self._probed(peer, circuit, 1)
+
+    def _circuit_of(self, peer: Peer) -> _Circuit:
+        circuit = self._circuits.get(peer)
+        if circuit is None:
+            window = Window(_BUCKETS, seconds(self._options.window) // _BUCKETS)
+            circuit = self._circuits[peer] = _Circuit(window)
+        return circuit
+
+    def _counted(self, circuit: _Circuit, reply: Reply, now_ns: int, *, failed: bool) -> str:
+        """Count a call of a closed circuit; returns why that opens it, or nothing."""
+        options, window = self._options, circuit.window
+        circuit.failures = circuit.failures + 1 if failed else 0
+        if circuit.failures >= options.failures:
+            return f"{circuit.failures} failures in a row, last {reply.code.name}"
+        if not self._by_rate:
+            return ""
+        window.add(now_ns, successes=not failed, failures=failed)
+        if window.total < options.requests or 100 * window.successes >= options.success_rate * window.total:
+            return ""
+        return f"{window.successes} of {window.total} calls succeeded in {options.window:g}s, last {reply.code.name}"
 
     def untried(self, peer: Peer, trial_ns: int) -> None:
         circuit = self._circuits.get(peer)
@@ -130,6 +165,7 @@ class CircuitBreakers(Guard):
         circuit.in_a_row += 1
         circuit.trips += 1
         circuit.failures = 0
+        circuit.window.clear()
         self._rotation.call_off(peer)
         self._rotation.bar(peer, OPEN, barred=True)
         self._rotation.bar(peer, HALF_OPEN, barred=False)

@@ -35,6 +35,12 @@ class Window:
         self.failures += failures
         self.drops += drops
 
+    def clear(self) -> None:
+        """Forget everything."""
+        for bucket in self._buckets:
+            bucket[:] = (0, 0, 0)
+        self.successes = self.failures = self.drops = 0
+
     def advance(self, now_ns: int) -> None:
         """Let what is too old fall out."""
         place = now_ns // self._width_ns

@@ -30,6 +30,49 @@ def test_only_failures_in_a_row_open_it() -> None:
     assert one.events("breaker") == ["A: breaker open for 10s: 3 failures in a row, last UNAVAILABLE"]
 
 
+def test_too_few_successes_in_the_window_open_it() -> None:
+    """Finagle's: below 80 % of at least 5 calls within 30 s."""
+    one = ward(failures=100, success_rate=80.0)
+    one.ok("A", 8)
+    one.fail("A", 2)
+    assert one.inside == "ABC"  # 80 % is enough
+    one.fail("A")
+    assert one.inside == "BC"
+    assert one.events("breaker") == ["A: breaker open for 10s: 8 of 11 calls succeeded in 30s, last UNAVAILABLE"]
+
+
+def test_of_few_calls_the_successes_do_not_matter() -> None:
+    one = ward(failures=100, success_rate=80.0)
+    one.fail("A", 4)
+    assert one.inside == "ABC"
+    one.fail("A", code=Code.NOT_FOUND)  # a success, but the fifth call
+    assert one.inside == "BC"
+
+
+def test_calls_before_the_window_are_forgotten() -> None:
+    one = ward(failures=100, success_rate=50.0, window=30)
+    one.ok("A", 100)
+    one.pass_(30)
+    one.fail("A", 4)
+    assert one.inside == "ABC"
+    one.fail("A")
+    assert one.inside == "BC"
+
+
+def test_after_it_was_closed_successes_are_counted_anew() -> None:
+    one = ward(failures=100, success_rate=80.0, open_time=1, window=1000)
+    one.ok("A", 10)
+    one.fail("A", 3)
+    assert one.inside == "BC"
+    one.pass_(1)
+    one.ok("A", trial_ns=one.now_ns)
+    assert one.inside == "ABC"
+    one.fail("A", 4)
+    assert one.inside == "ABC"  # 4 calls
+    one.fail("A")
+    assert one.inside == "BC"
+
+
 def test_a_code_that_says_nothing_against_the_server_counts_as_a_success() -> None:
     one = ward(failures=2)
     one.fail("A")
