@@ -18,6 +18,7 @@ from __future__ import annotations
 from collections import deque
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
+from fractions import Fraction
 from random import Random
 from types import MappingProxyType
 from typing import Any, Final, NamedTuple
@@ -284,7 +285,7 @@ class Balancer:
 
     def _added(self, instance: Instance) -> Peer:
         peer = self._departed.pop(instance.identity, None) or Peer(instance)
-        peer.instance, peer.target, peer.credit, peer.memory = instance, Nowhere(), 0.0, None
+        peer.instance, peer.target, peer.memory = instance, Nowhere(), None  # who comes back is owed what it was
         peer.override, peer.warmth, peer.coverage, peer.aside = None, 1.0, 1.0, ""
         peer.bars.clear()
         self._peers[instance.identity] = peer
@@ -346,7 +347,7 @@ class Balancer:
         if self._built is None or self._built.policy is self._policy:
             return picker
         for peer in self._everyone():
-            peer.credit, peer.memory, peer.override = 0.0, None, None
+            peer.credit, peer.waited, peer.memory, peer.override = 0.0, Fraction(0), None, None
         return None
 
     def _explained_once(self, picker: Picker) -> None:

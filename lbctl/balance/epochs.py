@@ -13,6 +13,7 @@ from __future__ import annotations
 from collections.abc import Collection
 from dataclasses import replace
 
+from lbctl.balance.bayes import log_mean
 from lbctl.balance.evidence import BackendEvidence, Epoch, Evidence, Standing, Sums, settle
 from lbctl.balance.peer import Peer
 from lbctl.balance.policies.base import Expectation, Law
@@ -88,7 +89,8 @@ class Ledger:
             chi2=sums.chi2,
             dof=sums.dof,
             pooled=sums.pooled,
-            log_factor=sums.log_factor,
+            chances=sums.chances,
+            log_factor=log_mean((sums.log_factor, sums.log_lean)),
             unjudged=sums.unjudged,
             strays=sums.strays,
             backends=tuple(_row(peer, expected[peer], standings.get(peer) or Standing()) for peer in peers),
@@ -113,8 +115,12 @@ def _row(peer: Peer, expected: float, standing: Standing) -> BackendEvidence:
         expected=expected,
         bounded_picks=standing.bounded_picks,
         bounded_expected=standing.bounded_expected,
-        slack=standing.slack,
-        slack_squares=standing.slack_squares,
+        below=standing.below,
+        below_squares=standing.below_squares,
+        above=standing.above,
+        above_squares=standing.above_squares,
+        chance_picks=standing.chance_picks,
+        chance_expected=standing.chance_expected,
         pooled_picks=standing.pooled_picks,
         pooled_expected=standing.pooled_expected,
     )

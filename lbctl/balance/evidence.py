@@ -2,10 +2,12 @@
 
 Three kinds of promises are kept apart. A *bounded* epoch says how far a count may be from its expectation. A *drawn*
 epoch is chance, with enough picks for a chi-square of its own. *Pooled* epochs are chance with too few picks each:
-their counts and expectations are added up and judged together.
+their counts and expectations are added up and judged together. A deviation that leans the same way in every epoch is
+small in each: so the counts and expectations of all epochs of chance are added up as well.
 
 While a run goes on, chance is judged by Bayes factors instead (see ``bayes``): that of an epoch begins anew, and those
-of several multiply, which keeps their mean at 1.
+of several multiply, which keeps their mean at 1. Beside them stands the factor of what the epochs before suggest: who
+got too much until now is supposed to get too much again. Their mean is a factor too.
 """
 
 from __future__ import annotations
@@ -20,6 +22,7 @@ from lbctl.balance.peer import Peer
 from lbctl.balance.policies.base import Law
 
 UNSTEADY = 0.02  # part of the picks that another set may have had before the one they are judged by
+_CALM = 20.0  # picks that a peer must be off by before it is thought to stay off
 ENOUGH = 5.0  # expected picks of every peer for a chi-square to be valid
 
 
@@ -36,13 +39,21 @@ class Epoch(NamedTuple):
 
 @dataclass(slots=True)
 class Standing:
-    """One peer's sums. In bounded epochs ``slack`` adds up the bounds and ``slack_squares`` their squares."""
+    """One peer's sums.
+
+    ``below`` and ``above`` are how far bounded counts may be from what was expected, in calls: the bounds of all epochs
+    added up, and no more than could be picked in each. ``chance`` is all epochs of chance, ``pooled`` the short ones.
+    """
 
     seen: int = 0  # the peer's picks at the last boundary between epochs
     bounded_picks: int = 0
     bounded_expected: float = 0.0
-    slack: float = 0.0
-    slack_squares: float = 0.0
+    below: float = 0.0
+    below_squares: float = 0.0
+    above: float = 0.0
+    above_squares: float = 0.0
+    chance_picks: int = 0
+    chance_expected: float = 0.0
     pooled_picks: int = 0
     pooled_expected: float = 0.0
 
@@ -58,7 +69,9 @@ class Sums:
     chi2: float = 0.0  # over drawn epochs
     dof: int = 0
     pooled: int = 0
+    chances: int = 0  # epochs of chance
     log_factor: float = 0.0  # against all that was said of chance, however short the epochs
+    log_lean: float = 0.0  # the same of who got too much in the epochs before
     unjudged: int = 0  # nobody can say the shares beforehand, or there was only one way to go
     strays: int = 0  # of peers that the picker should never have picked
 
@@ -71,8 +84,12 @@ class BackendEvidence(NamedTuple):
     expected: float
     bounded_picks: int
     bounded_expected: float
-    slack: float
-    slack_squares: float
+    below: float
+    below_squares: float
+    above: float
+    above_squares: float
+    chance_picks: int
+    chance_expected: float
     pooled_picks: int
     pooled_expected: float
 
@@ -88,6 +105,7 @@ class Evidence:
     chi2: float
     dof: int
     pooled: int
+    chances: int
     log_factor: float
     unjudged: int
     strays: int
@@ -109,6 +127,7 @@ def settle(epoch: Epoch, counts: Sequence[int], sums: Sums, standings: Mapping[P
     else:
         sums.strays += sum(count for count, share in zip(counts, epoch.shares, strict=True) if not share)
         sums.log_factor += log_factor(counts, epoch.shares)
+        sums.log_lean += _lean(epoch, counts, standings)
         _settle_chance(epoch, counts, picks, sums, standings)
 
 
@@ -116,20 +135,28 @@ def _settle_bounded(
     epoch: Epoch, counts: Sequence[int], picks: int, sums: Sums, standings: Mapping[Peer, Standing]
 ) -> None:
     sums.bounded += picks
-    slack = min(epoch.law.bound, float(picks))
+    bound = epoch.law.bound
     for peer, count, share in zip(epoch.peers, counts, epoch.shares, strict=True):
         standing = standings[peer]
+        expected = picks * share
+        below, above = min(bound, expected), min(bound, picks - expected)
         standing.bounded_picks += count
-        standing.bounded_expected += picks * share
-        standing.slack += slack
-        standing.slack_squares += slack * slack
-        sums.overrun = max(sums.overrun, abs(count - picks * share) - epoch.law.bound)
+        standing.bounded_expected += expected
+        standing.below += below
+        standing.below_squares += below * below
+        standing.above += above
+        standing.above_squares += above * above
+        sums.overrun = max(sums.overrun, abs(count - expected) - bound)
 
 
 def _settle_chance(
     epoch: Epoch, counts: Sequence[int], picks: int, sums: Sums, standings: Mapping[Peer, Standing]
 ) -> None:
     possible = [entry for entry in zip(epoch.peers, counts, epoch.shares, strict=True) if entry[2]]
+    sums.chances += 1
+    for peer, count, share in possible:
+        standings[peer].chance_picks += count
+        standings[peer].chance_expected += picks * share
     if min(share for _, _, share in possible) * picks >= ENOUGH:
         sums.drawn += picks
         sums.dof += len(possible) - 1
@@ -139,3 +166,14 @@ def _settle_chance(
     for peer, count, share in possible:
         standings[peer].pooled_picks += count
         standings[peer].pooled_expected += picks * share
+
+
+def _lean(epoch: Epoch, counts: Sequence[int], standings: Mapping[Peer, Standing]) -> float:
+    """The logarithm of how much better the shares explain the counts when bent by what the peers got before."""
+    bent = []
+    for peer, share in zip(epoch.peers, epoch.shares, strict=True):
+        standing = standings[peer]
+        bent.append(share * (standing.chance_picks + _CALM) / (standing.chance_expected + _CALM))
+    total = sum(bent)
+    pairs = zip(counts, bent, epoch.shares, strict=True)
+    return sum(count * math.log(each / (total * share)) for count, each, share in pairs if count and share)

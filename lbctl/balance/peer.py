@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from fractions import Fraction
 from typing import Any, Protocol
 
 from lbctl.model import Instance
@@ -34,7 +35,8 @@ class Peer:
     finished: int = 0
     belated: int = 0  # picks that became known after the picker that made them had gone, judged by nobody
     expected: float = 0.0  # picks expected in closed epochs
-    credit: float = 0.0  # a policy's own number (smooth WRR: calls owed to this peer)
+    credit: float = 0.0  # what turns owe this peer, also when it comes back (smooth WRR: calls)
+    waited: Fraction = Fraction(0)  # likewise: the part of its interval that it has waited (EDF)
     memory: Any = None  # what else a policy knows of this peer; gone when the policy is switched
     override: int | None = None  # the weight that a policy goes by instead of the registry's; gone with its memory
     ready: bool = False

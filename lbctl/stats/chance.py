@@ -52,19 +52,40 @@ def _tested(evidence: Evidence) -> _Test:
     return _Test(chi2, evidence.dof + pooled_dof, picks, groups)
 
 
+def _added_up(evidence: Evidence) -> _Test:
+    """The counts of all epochs together, which show what leans the same way in each.
+
+    Where the shares differ between epochs the sum varies less than a chi-square.
+    """
+    groups = _grouped((row.chance_picks, row.chance_expected) for row in evidence.backends if row.chance_expected > 0)
+    chi2 = sum((group.picks - group.expected) ** 2 / group.expected for group in groups)
+    return _Test(chi2, max(len(groups) - 1, 0), evidence.drawn + evidence.pooled, groups)
+
+
 def judge_chance(evidence: Evidence) -> Finding:
-    """Judge draws when all were made, by Pearson's chi-square."""
+    """Judge draws when all were made, by Pearson's chi-square; of several epochs, by the stronger one of two."""
     test = _tested(evidence)
-    chi2, dof, effect = test.chi2, test.dof, test.effect
-    if not dof:
+    if not test.dof:
         return Finding("too_few", _needed(evidence))
-    p = p_value(chi2, dof)
-    summary = f"chi-square {chi2:.3g}, {dof} degree{'s' if dof > 1 else ''} of freedom, p {p:.2g}"
+    p, over = p_value(test.chi2, test.dof), ""
+    telling = test
+    if evidence.chances > 1:
+        together = _added_up(evidence)
+        p_together = p_value(together.chi2, together.dof) if together.dof else 1.0
+        if p_together < p:
+            telling, over = together, f" over {evidence.chances:,} epochs together"
+        p = min(1.0, 2.0 * min(p, p_together))  # there were two tests
+    chi2, dof, effect = telling.chi2, telling.dof, telling.effect
+    summary = f"chi-square {chi2:.3g}{over}, {dof} degree{'s' if dof > 1 else ''} of freedom, p {p:.2g}"
     if p < ALPHA:
         return Finding(*_certain(evidence, effect, summary), chi2, dof, p, effect)
     if not _alone(evidence, test):
         return Finding("too_few", _needed(evidence), chi2, dof, p, effect)
-    if not test.groups and too_even(chi2, dof, [row.expected for row in evidence.backends if row.expected > 0]):
+    if (
+        not over
+        and not test.groups
+        and too_even(chi2, dof, [row.expected for row in evidence.backends if row.expected > 0])
+    ):
         return Finding("balanced", f"{TOO_EVEN}: {summary}", chi2, dof, p, effect)
     of = f" of{of_keys(evidence)}" if evidence.expectation == "hash" else ""
     return Finding("balanced", f"what chance would make{of}: {summary}", chi2, dof, p, effect)

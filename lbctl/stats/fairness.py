@@ -87,17 +87,24 @@ def _bounded(evidence: Evidence) -> Finding:
     """
     rows = [row for row in evidence.backends if row.bounded_expected > 0 or row.bounded_picks]
     factor = sqrt(2.0 * log(2.0 * len(rows) / ALPHA))
-    allowed = [min(row.slack, factor * sqrt(row.slack_squares)) for row in rows]
-    excess = [abs(row.bounded_picks - row.bounded_expected) - limit for row, limit in zip(rows, allowed, strict=True)]
-    if evidence.overrun > ROUNDING or max(excess) > ROUNDING:
+    missing = [min(row.below, factor * sqrt(row.below_squares)) for row in rows]
+    surplus = [min(row.above, factor * sqrt(row.above_squares)) for row in rows]
+    off = [row.bounded_picks - row.bounded_expected for row in rows]
+    within = all(
+        -below - ROUNDING <= each <= above + ROUNDING for each, below, above in zip(off, missing, surplus, strict=True)
+    )
+    if evidence.overrun > ROUNDING or not within:
         return Finding("skewed", blame(rows))
-    possible = max(max(row.bounded_expected, evidence.bounded - row.bounded_expected) for row in rows)
-    if possible <= max(allowed):
+    telling = any(
+        row.bounded_expected > below + ROUNDING or evidence.bounded - row.bounded_expected > above + ROUNDING
+        for row, below, above in zip(rows, missing, surplus, strict=True)
+    )
+    if not telling:
         return Finding("too_few", f"{in_picks(evidence.bounded)} cannot tell one order of backends from another")
-    off = max(abs(row.bounded_picks - row.bounded_expected) for row in rows)
+    worst = max(map(abs, off))
     if evidence.expectation == "hash":
-        return Finding("balanced", f"every count is within {_calls(off)} of what{of_keys(evidence)} make of it")
-    return Finding("balanced", f"every count is within {_calls(off)} of its expectation")
+        return Finding("balanced", f"every count is within {_calls(worst)} of what{of_keys(evidence)} make of it")
+    return Finding("balanced", f"every count is within {_calls(worst)} of its expectation")
 
 
 def _calls(number: float) -> str:

@@ -140,6 +140,50 @@ def test_short_epochs_of_chance_are_judged_together() -> None:
     assert verdict(service).verdict == "skewed"
 
 
+def test_a_lean_that_is_small_in_every_epoch_of_chance_shows_in_their_sum() -> None:
+    fair, leaning = (Service("random", seed=5, A=1, B=1, C=1, D=1, E=1) for _ in range(2))
+    for turn in range(40):
+        for service in (fair, leaning):
+            service.balancer.mark(service.peer("E"), ready=turn % 2 == 0)
+            service.run(27 if service is leaning else 30)
+        leaning.peer("A").picks += 3  # a tenth
+    assert verdict(fair).verdict == "balanced"
+    found = verdict(leaning)
+    assert (found.verdict, found.worst) == ("skewed", leaning.peer("A").instance.address)
+    assert "over 40 epochs together" in found.note
+    so_far = judge(leaning.balancer.evidence(), over=False)
+    assert so_far.verdict == "skewed"
+    assert judge(fair.balancer.evidence(), over=False).verdict == "balanced"
+
+
+@pytest.mark.parametrize("name", ["smooth_wrr", "edf"])
+@pytest.mark.parametrize("leaves", [True, False])
+def test_a_backend_that_comes_and_goes_gets_its_share_of_the_time_it_is_there(name: str, *, leaves: bool) -> None:
+    weights = {"A": 5, "B": 3, "C": 2, "D": 1, "E": 1}
+    service = Service(name, seed=5, **weights, F=1)
+    flapping = service.peer("F")
+    for turn in range(200):
+        if leaves:
+            service.set(**weights, **({"F": 1} if turn % 2 else {}))
+        else:
+            service.balancer.mark(flapping, ready=turn % 2 == 1)
+        service.run(5)
+    assert abs(service.peer("F").picks - 100 * 5 / 13) <= 2
+    assert verdict(service).verdict == "balanced"
+
+
+def test_a_starved_backend_that_comes_and_goes_is_not_balanced() -> None:
+    weights = {"A": 5, "B": 3, "C": 2, "D": 1, "E": 1}
+    service = Service("smooth_wrr", seed=5, **weights, F=1)
+    service.balancer.switch(POLICIES["smooth_wrr"].with_options({"state": "reset"}))
+    for turn in range(200):
+        service.balancer.mark(service.peer("F"), ready=turn % 2 == 1)
+        service.run(5)
+    found = verdict(service)
+    assert service.peer("F").picks == 0
+    assert found.verdict == "skewed", found
+
+
 def test_the_open_epoch_is_judged_without_being_closed() -> None:
     service = Service("weighted_random", A=5, B=1, C=1)
     service.run(1000)

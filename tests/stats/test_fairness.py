@@ -17,8 +17,12 @@ class Row(NamedTuple):
     expected: float
     bounded_picks: int = 0
     bounded_expected: float = 0.0
-    slack: float = 0.0
-    slack_squares: float = 0.0
+    below: float = 0.0
+    below_squares: float = 0.0
+    above: float = 0.0
+    above_squares: float = 0.0
+    chance_picks: int = 0
+    chance_expected: float = 0.0
     pooled_picks: int = 0
     pooled_expected: float = 0.0
 
@@ -32,6 +36,7 @@ class Case:
     chi2: float = 0.0
     dof: int = 0
     pooled: int = 0
+    chances: int = 1
     log_factor: float = 0.0
     unjudged: int = 0
     strays: int = 0
@@ -55,10 +60,11 @@ def chance(counts: Sequence[int], weights: Sequence[float]) -> Case:
 def turns(counts: Sequence[int], weights: Sequence[float], bound: float) -> Case:
     """One epoch of a policy with a bound."""
     total = sum(counts)
-    rows = [
-        Row(f"10.0.0.{n}:1", count, total * w / sum(weights), count, total * w / sum(weights), bound, bound**2)
-        for n, (count, w) in enumerate(zip(counts, weights, strict=True))
-    ]
+    rows = []
+    for number, (count, weight) in enumerate(zip(counts, weights, strict=True)):
+        expected = total * weight / sum(weights)
+        below, above = min(bound, expected), min(bound, total - expected)
+        rows.append(Row(f"10.0.0.{number}:1", count, expected, count, expected, below, below**2, above, above**2))
     overrun = max(abs(row.picks - row.expected) for row in rows) - bound
     return Case("sequence", bounded=total, overrun=overrun, backends=rows)
 
@@ -83,7 +89,8 @@ def test_picks_that_could_not_break_the_bound_are_too_few() -> None:
 
 
 def test_many_short_epochs_that_all_lean_the_same_way_are_skewed() -> None:
-    leaning = [Row("a", 1140, 1000.0, 1140, 1000.0, 1000.0, 1000.0), Row("b", 860, 1000.0, 860, 1000.0, 1000.0, 1000.0)]
+    slack = (1000.0, 1000.0) * 2
+    leaning = [Row("a", 1140, 1000.0, 1140, 1000.0, *slack), Row("b", 860, 1000.0, 860, 1000.0, *slack)]
     case = Case("counts", bounded=2000, overrun=-0.1, backends=leaning)
     assert judge(case).verdict == "skewed"
     fair = [row._replace(picks=1000 + n, bounded_picks=1000 + n) for n, row in zip((60, -60), leaning, strict=True)]

@@ -23,8 +23,9 @@ with them, not sequences. Envoy takes plain turns while all weights are equal.
 
 With start=kept, the default, how much of its interval a peer has waited
 outlives the picker, so frequent rebuilds favour nobody. A peer that joins is
-due after a whole interval; a new weight changes the rest of the interval at
-once (in Envoy from the next on). Others begin anew when the set changes:
+due after a whole interval, one that comes back after the rest of it; a new
+weight changes the rest of the interval at once (in Envoy from the next on).
+Others begin anew when the set changes:
 
 - start=random leaves out the first picks, 0 to n - 1 by chance, as Envoy does
   so that its workers do not move in step.
@@ -57,7 +58,7 @@ class Options:
 
 
 class Edf:
-    """Hands out picks computed ahead; what each peer has waited is its memory."""
+    """Hands out picks computed ahead; what part of its interval each peer has waited outlives it."""
 
     def __init__(self, peers: Sequence[Peer], setup: Setup) -> None:
         weights = weights_of(peers)
@@ -65,7 +66,7 @@ class Edf:
         self._peers = peers
         self._weights = [weight // divisor for weight in weights]
         self._kept = setup.options.start == "kept"
-        waited = [peer.memory if self._kept and isinstance(peer.memory, Fraction) else Fraction(0) for peer in peers]
+        waited = [peer.waited if self._kept else Fraction(0) for peer in peers]
         self._deadlines = Deadlines(self._weights, waited, fifo=setup.options.ties == "fifo")
         self._opening = self._deadlines
         self._skipped: int | None = None  # the last pick that was left out
@@ -94,7 +95,7 @@ class Edf:
         if not self._kept:
             return
         for peer, part in zip(self._peers, self._earned(), strict=True):
-            peer.memory = part
+            peer.waited = part
 
     def _skip(self, count: int) -> None:
         """Go on as though so many picks had been made."""
