@@ -60,7 +60,7 @@ async def half_open(stage: Stage, *, probes: int) -> int:
 @pytest.mark.parametrize("probes", [1, 3])
 async def test_exactly_so_many_calls_try_a_backend_and_close_its_circuit(probes: int) -> None:
     chosen = CircuitOptions(failures=1, probes=probes)
-    async with staged(guarded(plan(concurrency=8), circuit=chosen)) as stage:
+    async with staged(guarded(plan(concurrency=8, timeout_s=0), circuit=chosen)) as stage:
         await stage.drive(1, 2)
         before = await half_open(stage, probes=probes)
         await answer(stage, "1")
@@ -77,7 +77,7 @@ async def test_exactly_so_many_calls_try_a_backend_and_close_its_circuit(probes:
 
 
 async def test_a_probe_whose_connection_was_about_to_go_is_made_again() -> None:
-    async with staged(guarded(plan(concurrency=8), circuit=CircuitOptions(failures=1))) as stage:
+    async with staged(guarded(plan(concurrency=8, timeout_s=0), circuit=CircuitOptions(failures=1))) as stage:
         await stage.drive(1, 2)
         await half_open(stage, probes=1)
         await stage.do(lambda: stage.end(1).goaway())
@@ -90,7 +90,7 @@ async def test_a_probe_whose_connection_was_about_to_go_is_made_again() -> None:
 
 
 async def test_a_backend_that_left_half_open_takes_its_probes_with_it() -> None:
-    async with staged(guarded(plan(concurrency=4), circuit=CircuitOptions(failures=1))) as stage:
+    async with staged(guarded(plan(concurrency=4, timeout_s=0), circuit=CircuitOptions(failures=1))) as stage:
         await stage.drive(1, 2)
         await answer(stage, "2", "1")
         await answer(stage, "2", "1")
