@@ -245,10 +245,23 @@ class Report:
     retried: Mapping[str, int] = field(default_factory=dict)  # refused | goaway | policy; retries by why
     repeated: Repeated | None = None  # where a policy makes further attempts
     guards: Mapping[str, Mapping[str, str]] = field(default_factory=dict)  # what is around the policy, and its options
-    turned_away: Mapping[str, int] = field(default_factory=dict)  # calls that were not let in, by the breaker's name
+    turned_away: Mapping[str, int] = field(default_factory=dict)  # calls and further attempts not let in, by breaker
     hash_key: str | None = None  # where the hash keys of calls come from, as it was typed
 
     @property
     def amplification(self) -> float | None:
         """Attempts per call; None before the first call."""
         return self.attempts / self.issued if self.issued else None
+
+    @property
+    def modelled_amplification(self) -> float | None:
+        """Attempts per call if each fails as often as all did, whatever became of the one before, and all are made.
+
+        None where nothing is retried by a policy, or nothing was attempted.
+        """
+        found = self.repeated
+        if found is None or found.policy != "retry" or not self.attempts:
+            return None
+        failed = sum(found.codes.values()) + found.exhausted + found.throttled + found.waiting
+        part = min(1.0, failed / self.attempts)
+        return sum(part**number for number in range(found.max_attempts))

@@ -11,6 +11,7 @@ _CODES = 3
 _INDENT = " " * 12
 _GAP = "    "
 _WIDTH = 80
+_NEAR = 0.05
 
 
 def repeat_lines(report: Report, show: Callable[[str], str]) -> list[str]:
@@ -36,9 +37,16 @@ def _why(found: Repeated) -> str:
 
 
 def _load(report: Report, found: Repeated) -> Iterator[str]:
-    times = report.amplification
-    if times is not None:
-        yield f"x{times:.{3 if times < 1.1 else 2}f} attempts per call, {found.max_attempts} at most"
+    times, modelled = report.amplification, report.modelled_amplification
+    if times is None:
+        return
+    yield f"x{_spelled(times)} attempts per call, {found.max_attempts} at most"
+    if modelled is not None and abs(modelled - times) > _NEAR * times:
+        yield f"x{_spelled(modelled)} expected of so many failures"
+
+
+def _spelled(times: float) -> str:
+    return f"{times:.{3 if times < 1.1 else 2}f}"
 
 
 def _limits(found: Repeated) -> Iterator[str]:

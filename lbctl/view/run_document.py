@@ -61,6 +61,7 @@ def _totals(report: Report) -> Document:
         "attempts": report.attempts,
         "retries": report.retries,
         "amplification": ratio(report.amplification),
+        "modelled_amplification": ratio(report.modelled_amplification),
         "rps": rate(report.completed, report.elapsed_s),
     }
 

@@ -5,6 +5,8 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import Any
 
+import pytest
+
 from lbctl.model import Code
 from lbctl.stats.report import Repeated, Report
 from lbctl.view.run_document import run_document
@@ -35,6 +37,21 @@ def test_retries_are_told_with_why_and_with_the_load_they_make() -> None:
         "            x1.005 attempts per call, 3 at most",
     ]
     assert "retries 7 (10,050 attempts)" in summary(retried())  # those of calls that were not processed
+
+
+def test_attempts_that_are_not_what_the_failures_would_make_are_told() -> None:
+    report = retried(exhausted=1000, throttled=4000)
+    part = (43 + 1000 + 4000) / 10_050
+    assert report.modelled_amplification == pytest.approx(1 + part + part**2)
+    assert "    x1.75 expected of so many failures" in "\n".join(lines(report, "retries"))
+    assert run_document(report)["modelled_amplification"] == pytest.approx(1.754, abs=1e-3)
+
+
+def test_there_is_nothing_to_expect_without_retries() -> None:
+    hedged = replace(retried(), repeated=Repeated("hedging", 2, sent=200))
+    for report in (hedged, replace(hedged, repeated=None), replace(retried(), attempts=0)):
+        assert report.modelled_amplification is None
+        assert run_document(report)["modelled_amplification"] is None
 
 
 def test_what_forbade_more_is_told_and_nothing_that_did_not() -> None:
