@@ -108,8 +108,9 @@ class OutlierDetection(Guard):
         if self._next_ns is None:
             self._next_ns = now_ns + self._interval_ns
         elif now_ns >= self._next_ns:
-            self._next_ns += (1 + (now_ns - self._next_ns) // self._interval_ns) * self._interval_ns
-            self._look(peers, now_ns)
+            due_ns = now_ns - (now_ns - self._next_ns) % self._interval_ns
+            self._next_ns = due_ns + self._interval_ns
+            self._look(peers, due_ns)
 
     def _record(self, peer: Peer) -> _Record:
         record = self._records.get(peer)

@@ -139,6 +139,18 @@ def test_a_backend_that_stays_bad_is_out_longer_each_time() -> None:
     assert one.guards[0].counts(one.peer("A")) == {"ejections": 3}
 
 
+def test_how_late_a_look_comes_does_not_change_when_a_backend_is_back() -> None:
+    for late in ((0.0, 0.02), (0.02, 0.0)):  # of the looks at an even and an odd time
+        one = ward(interval=1, base_ejection_time=1)
+        seen = ""
+        for second in range(1, 10):
+            answer(one, {"A": 100})
+            one.pass_(1 + second + late[second % 2] - one.now_ns / SECOND)
+            seen += "-" if one.peer("A").bars else "A"
+        assert seen == "--A---A--"  # out at 1 for a second and at 4 for two: over, not at, the end of the time
+        assert one.events("restored") == ["A: back in the rotation after 2s", "A: back in the rotation after 3s"]
+
+
 def test_no_ejection_is_longer_than_the_longest() -> None:
     one = ward(interval=1, base_ejection_time=1, max_ejection_time=3)
     for _ in range(200):
