@@ -1,4 +1,4 @@
-"""What retries make of one call when a part of the attempts fails, at one hop and at three: by formula, and measured.
+"""What retries make of one call when a part of the attempts fails, at one hop and at three, and what hedges make of it.
 
 p of the attempts at the last of three hops fails, three attempts each: q = p, then q^3, then q^9 at the hops above
 attempts per call and hop     a(q) = (1 - q^3) / (1 - q)
@@ -15,9 +15,10 @@ from random import Random
 
 import pytest
 
-from lbctl.balance.service_methods import RetryPolicy
+from lbctl.balance.service_methods import HedgingPolicy, RetryPolicy
 from lbctl.load.plan import Repeating
 from lbctl.model import Code
+from lbctl.stats.histogram import bucket_of
 from tests.load.rig import Rig, instance, plan
 from tests.wire import frames as h2
 
@@ -131,3 +132,43 @@ async def test_three_hops_multiply_as_published(failing: float) -> None:
     assert good / calls == pytest.approx(ends_well, abs=4 * sqrt(ends_well * (1 - ends_well) / calls) + 1e-9)
     for hop in (first, middle, last):
         await hop.rig.aclose()
+
+
+# ---- hedging ---------------------------------------------------------------------------------------------------------
+
+
+async def test_hedging_at_a_quantile_costs_the_rest_and_cuts_the_tail() -> None:
+    """With a hedge after d: P(X > d) more attempts, and P(call > t) = P(X > t) x P(X > t - d) for t above d."""
+    calls, delay_ms, rng = 400, 20, Random(9)
+    policy = HedgingPolicy(2, delay_ms * 1_000_000, frozenset())
+    rig = Rig(plan(timeout_s=0.0), repeating=Repeating(hedging=policy))
+    await rig.apply(instance(1))
+    end = rig.end(1)
+    await rig.do(lambda: end.say(h2.settings({h2.MAX_CONCURRENT_STREAMS: 10_000})))
+    await rig.do(lambda: rig.engine.start(calls))
+    due_ms: dict[int, int] = {}  # when each attempt is answered: 10 ms on average, memoryless
+    for now_ms in range(200):
+        for stream in end.waiting:
+            if stream not in due_ms:
+                due_ms[stream] = now_ms + geometric(rng, 0.1)
+        end.waiting.sort(key=due_ms.__getitem__)
+        ready = sum(due_ms[stream] <= now_ms for stream in end.waiting)
+        await rig.do(partial(end.answer, ready))
+        await rig.pass_(0.001)
+    assert rig.engine.in_flight == 0
+    assert rig.attempts is not None
+    late = 0.9**delay_ms
+    assert rig.attempts.counts.sent / calls == pytest.approx(late, abs=4 * sqrt(late * (1 - late) / calls))
+    for t_ms in (10, 25, 30, 40):
+        tail = 0.9**t_ms * (0.9 ** (t_ms - delay_ms) if t_ms > delay_ms else 1)
+        found = sum(rig.tally.latency.counts[bucket_of(t_ms * 1000 + 500) :]) / calls
+        assert found == pytest.approx(tail, abs=4 * sqrt(tail * (1 - tail) / calls)), t_ms
+    await rig.aclose()
+
+
+def geometric(rng: Random, chance: float) -> int:
+    """How many times something of this chance does not happen, and then does."""
+    count = 1
+    while rng.random() >= chance:
+        count += 1
+    return count
