@@ -8,6 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from lbctl.balance.eyeballs import Attempt, Race, family, interleaved, race
+from lbctl.balance.guards.base import BARS, EJECTED, HEALTH
 from lbctl.balance.peer import Peer
 from lbctl.balance.policies import POLICIES
 from lbctl.balance.policies.base import Setup
@@ -56,6 +57,41 @@ def test_pick_first_forgets_a_chosen_peer_however_it_went_away(away: str) -> Non
             service.run(1)
             service.balancer.mark(gone, ready=True)
     assert service.run(1) == "B"
+
+
+@pytest.mark.parametrize("why", sorted(HEALTH))
+def test_pick_first_stays_with_a_backend_of_bad_health_whatever_else_changes(why: str) -> None:
+    service = Service("pick_first", B=1, C=1)
+    service.run(1)
+    service.balancer.bar(service.peer("B"), why, barred=True)
+    picked = service.run(2)
+    service.set(A=1, B=1, C=1)
+    picked += service.run(2)
+    service.balancer.bar(service.peer("B"), why, barred=False)
+    service.set(A=1, B=5)
+    assert picked + service.run(2) == "BBBBBB"
+
+
+@pytest.mark.parametrize("why", sorted({*BARS} - HEALTH))
+def test_pick_first_leaves_a_backend_that_guards_keep_out_and_stays_away(why: str) -> None:
+    service = Service("pick_first", A=1, B=1, C=1)
+    picked = service.run(1)
+    for barred in (True, False):
+        service.balancer.bar(service.peer("A"), why, barred=barred)
+        picked += service.run(2)
+    service.set(A=2, B=1, C=1)
+    assert picked + service.run(1) == "ABBBBB"
+
+
+def test_pick_first_keeps_its_backend_where_all_are_out_and_all_are_used() -> None:
+    service = Service("pick_first", A=1, B=1, C=1)
+    service.run(1)
+    picked = ""
+    for key in "ABC":
+        service.balancer.bar(service.peer(key), EJECTED, barred=True)
+        picked += service.run(1)
+    service.set(A=7, B=7, C=7)
+    assert picked + service.run(1) == "BCCC"
 
 
 def endpoint(text: str) -> Endpoint:

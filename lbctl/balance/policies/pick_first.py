@@ -39,8 +39,7 @@ from lbctl.balance.eyeballs import interleaved
 from lbctl.balance.peer import Peer
 from lbctl.balance.policies.base import Call, Expectation, Law, Policy, Setup, Why, weights_of
 from lbctl.balance.policies.options import option
-
-_CHOSEN = 1.0
+from lbctl.balance.shared_number import keep_number, number_of
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,12 +53,12 @@ class Options:
 
 
 class PickFirst:
-    """Sticks to one peer; ``credit`` marks it across rebuilds."""
+    """Sticks to one peer. ``credit`` is the number of its claim: the latest one of those that are there stands."""
 
     def __init__(self, peers: Sequence[Peer], setup: Setup) -> None:
         self._peers = peers
-        kept = next((peer for peer in peers if peer.credit == _CHOSEN), None)
-        self._chosen = kept or ordered(peers, setup.options, setup.rng)[0]
+        last = max(peers, key=lambda peer: peer.credit)
+        self._chosen = last if last.credit else ordered(peers, setup.options, setup.rng)[0]
 
     def pick(self, call: Call) -> Peer:
         return self._chosen
@@ -73,8 +72,10 @@ class PickFirst:
     def retire(self) -> None:
         for peer in self._peers:
             peer.credit = 0.0
-        if self._chosen.eligible:  # a chosen peer that is gone has no claim when it returns
-            self._chosen.credit = _CHOSEN
+        if self._chosen.reachable:  # a chosen peer that is gone has no claim when it returns
+            latest = number_of(self._peers)  # perhaps that of somebody who is out of the rotation for now
+            self._chosen.credit = number = 1 if latest is None else latest.value + 1
+            keep_number(self._peers, number)
 
 
 def ordered(peers: Sequence[Peer], options: Options, rng: Random) -> Sequence[Peer]:
