@@ -30,6 +30,14 @@ class Peak:
         self.value = value
         self.seen_ns = -1  # never
 
+    def read(self, now_ns: int, decay_ns: float) -> float:
+        """Let it decay, and return it."""
+        if now_ns > self.seen_ns:
+            if self.value and self.seen_ns >= 0:
+                self.value *= exp((self.seen_ns - now_ns) / decay_ns)
+            self.seen_ns = now_ns
+        return self.value
+
     def observe(self, sample: float, now_ns: int, decay_ns: float) -> float:
         """Take a sample, and return the average."""
         if sample > self.value:

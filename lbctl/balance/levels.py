@@ -17,7 +17,7 @@ from typing import Final, Protocol
 from lbctl.balance.peer import Peer
 from lbctl.balance.penalty import Kept
 
-_PAUSE: Final = (None, None, None)  # picks between two looks
+PAUSE: Final = (None, None, None)  # picks between two looks
 
 
 class Spot:
@@ -102,7 +102,7 @@ class Levels:
         for spot in spots:
             spot.rungs = rungs[spot.weight]
             self.changed(spot)
-        self._next = cycle([look for spot in spots for look in (spot, *_PAUSE)]).__next__
+        self._next = cycle([look for spot in spots for look in (spot, *PAUSE)]).__next__
 
     def lowest(self) -> Peer:
         """Choose a peer; the pick is expected to be counted before the next one."""

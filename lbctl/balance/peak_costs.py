@@ -19,15 +19,15 @@ _AGGREGATION_NS: Final = 100_000_000
 _NS_PER_MS: Final = 1e6
 
 
-class Node:
-    """What is known of one peer: its latencies, as ``peak`` or ``sampled`` by the dialect, and its kept slots."""
+class Node(Kept):
+    """What is known of one peer: its latencies, as ``peak`` or ``sampled`` by the dialect."""
 
-    __slots__ = ("kept", "peak", "sampled")
+    __slots__ = ("peak", "sampled")
 
     def __init__(self) -> None:
+        super().__init__()
         self.peak = Peak()
         self.sampled = Sampled()
-        self.kept = Kept()
 
 
 Entry = tuple[Peer, Node]
@@ -38,15 +38,11 @@ class Finagle:
 
     def __init__(self, entries: Sequence[Entry], decay_s: float, default_s: float, rng: Random) -> None:
         self._decay_ns = decay_s * 1e9
-        self._pairs = Pairs(entries, rng)
-
-    def draw(self) -> tuple[Entry, Entry, bool]:
-        """Two to compare, and whether the first is taken of equals."""
-        return *self._pairs.draw(), True
+        self.draw = Pairs(entries, rng).draw  # two to compare; of equals the first is taken
 
     def cost(self, node: Node, in_flight: int, now_ns: int) -> float:
         """Return what one more call there would cost."""
-        latency = node.peak.observe(0.0, now_ns, self._decay_ns)
+        latency = node.peak.read(now_ns, self._decay_ns)
         return latency * (in_flight + 1) if latency or not in_flight else _PENALTY + in_flight
 
     def learn(self, node: Node, took_ns: int, now_ns: int) -> None:
@@ -67,7 +63,7 @@ class Tower(Finagle):
                 node.peak.value = (default_s or _TOWER_RTT_S) * 1e9
 
     def cost(self, node: Node, in_flight: int, now_ns: int) -> float:
-        return node.peak.observe(0.0, now_ns, self._decay_ns) * (in_flight + 1)
+        return node.peak.read(now_ns, self._decay_ns) * (in_flight + 1)
 
 
 def envoy_cost(latency_ms: float, active: float, default_ms: float) -> float:
@@ -88,12 +84,13 @@ class Envoy:
         self._averaged_ns = -1
         self._waiting: list[Node] = [node for _, node in entries if node.sampled.waiting]
 
-    def draw(self) -> tuple[Entry, Entry, bool]:
+    def draw(self) -> tuple[Entry, Entry]:
+        """Two to compare; of equals the first is taken, which is either of the two by chance."""
         entries, bits = self._entries, self._bits(64)
         first, second = bits % len(entries), (bits >> 16) % len(entries)
         if first == second:
             second = (second + 1) % len(entries)
-        return entries[first], entries[second], bool(bits & 1)
+        return (entries[first], entries[second]) if bits & 1 else (entries[second], entries[first])
 
     def cost(self, node: Node, in_flight: int, now_ns: int) -> float:
         if now_ns - self._averaged_ns >= _AGGREGATION_NS:

@@ -6,6 +6,7 @@ import math
 from bisect import bisect_left, insort
 from collections import deque
 from collections.abc import Iterable, Sequence
+from operator import attrgetter
 from random import Random
 from typing import Final, NamedTuple
 
@@ -14,6 +15,9 @@ from lbctl.balance.penalty import Kept
 
 _LATEST: Final = 9  # latencies whose median answers for a backend that does not
 _SEEN: Final = 128  # answers whose requests in flight make the distribution
+
+
+_rif, _latency_ns = attrgetter("rif"), attrgetter("latency_ns")
 
 
 class ProbeReply(NamedTuple):
@@ -48,10 +52,15 @@ class Distribution:
         self._by_size: list[int] = []
 
     def add(self, rif: int) -> None:
-        if len(self._by_age) == _SEEN:
-            del self._by_size[bisect_left(self._by_size, self._by_age.popleft())]
-        self._by_age.append(rif)
-        insort(self._by_size, rif)
+        by_age, by_size = self._by_age, self._by_size
+        by_age.append(rif)
+        if len(by_size) < _SEEN:
+            insort(by_size, rif)
+            return
+        oldest = by_age.popleft()
+        if oldest != rif:
+            del by_size[bisect_left(by_size, oldest)]
+            insort(by_size, rif)
 
     def quantile(self, q: float) -> float:
         """Return what is not hot yet: by nearest rank; of 0 everybody is hot, of 1 nobody."""
@@ -76,12 +85,18 @@ class Pool:
     def add(self, peer: Peer, rif: int, latency_ns: int, now_ns: int) -> None:
         """Take an answer in, in place of the peer's last one or of the oldest."""
         answers = self.answers
-        if answers.pop(peer, None) is None and len(answers) >= self._size:
-            del answers[next(iter(answers))]
+        answer = answers.pop(peer, None)
+        if answer is None and len(answers) >= self._size:
+            answer = answers.pop(next(iter(answers)))  # its object goes on as the new one
         uses = self._least_uses
         if self._part and self._random() < self._part:
             uses += 1
-        answers[peer] = Answer(peer, rif, latency_ns, now_ns, uses)
+        if answer is None:
+            answer = Answer(peer, rif, latency_ns, now_ns, uses)
+        else:
+            answer.peer, answer.rif, answer.latency_ns = peer, rif, latency_ns
+            answer.at_ns, answer.uses = now_ns, uses
+        answers[peer] = answer
 
     def fresh(self, now_ns: int) -> Sequence[Answer]:
         """Return the answers that are not too old, rid of the others."""
@@ -109,30 +124,20 @@ class Pool:
 
 def best_of(answers: Iterable[Answer], threshold: float) -> Answer:
     """Return the cold answer of least latency, or where all are hot the one of fewest requests in flight."""
-    cold = hot = None
+    found, least = None, math.inf
     for answer in answers:
-        if answer.rif > threshold:
-            if hot is None or answer.rif < hot.rif:
-                hot = answer
-        elif cold is None or answer.latency_ns < cold.latency_ns:
-            cold = answer
-    found = cold or hot
-    assert found is not None, "nothing to choose among"
-    return found
+        if answer.latency_ns < least and answer.rif <= threshold:
+            found, least = answer, answer.latency_ns
+    return found or min(answers, key=_rif)
 
 
 def worst_of(answers: Iterable[Answer], threshold: float) -> Answer:
     """Return the hot answer of most requests in flight, or where none is hot the one of most latency."""
-    cold = hot = None
+    found, most = None, threshold
     for answer in answers:
-        if answer.rif > threshold:
-            if hot is None or answer.rif > hot.rif:
-                hot = answer
-        elif cold is None or answer.latency_ns > cold.latency_ns:
-            cold = answer
-    found = hot or cold
-    assert found is not None, "nothing to throw away"
-    return found
+        if answer.rif > most:
+            found, most = answer, answer.rif
+    return found or max(answers, key=_latency_ns)
 
 
 def reuse(size: int, backends: int, probes: float, removals: float, delta: float) -> float:
@@ -144,19 +149,18 @@ def reuse(size: int, backends: int, probes: float, removals: float, delta: float
 class Node(Kept):
     """What this client knows of one peer."""
 
-    __slots__ = ("_median_ns", "latencies")
+    __slots__ = ("_by_age", "_by_size", "median_ns")
 
     def __init__(self) -> None:
         super().__init__()
-        self.latencies: deque[int] = deque(maxlen=_LATEST)
-        self._median_ns = -1
+        self.median_ns = 0  # of the latest latencies; 0 when there are none
+        self._by_age: deque[int] = deque()
+        self._by_size: list[int] = []
 
     def learn(self, took_ns: int) -> None:
-        self.latencies.append(took_ns)
-        self._median_ns = -1
-
-    def median_ns(self) -> int:
-        """Return the median of the latest latencies, 0 when there are none."""
-        if self._median_ns < 0:
-            self._median_ns = sorted(self.latencies)[len(self.latencies) // 2] if self.latencies else 0
-        return self._median_ns
+        by_age, by_size = self._by_age, self._by_size
+        if len(by_size) == _LATEST:
+            del by_size[bisect_left(by_size, by_age.popleft())]
+        by_age.append(took_ns)
+        insort(by_size, took_ns)
+        self.median_ns = by_size[len(by_size) // 2]

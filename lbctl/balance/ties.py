@@ -1,4 +1,4 @@
-"""How ties between equally loaded peers are broken, as kinds of levels: in order, in turn, by chance, by smooth WRR.
+"""How ties between equally loaded peers are broken, as kinds of levels: in order, in turn or by chance.
 
 Listed      the first in key order
 Rotating    who came to the level first; being chosen, or any change of load, puts a peer behind the others
@@ -15,12 +15,8 @@ from collections.abc import Callable, Sequence
 from functools import partial
 from heapq import heapify, heappop, heappush
 from math import log
-from typing import Final
 
 from lbctl.balance.levels import Level, Spot
-from lbctl.balance.smooth import settled
-
-_LEAST: Final = -(1 << 200)  # below all current weights
 
 
 class Listed:
@@ -162,91 +158,3 @@ class Drawn:
 def drawn(chances: Sequence[int], random: Callable[[], float]) -> Callable[[float], Level]:
     """Return what makes levels that draw, for peers of these weights."""
     return partial(Even if len(set(chances)) == 1 else Drawn, random=random)
-
-
-class Turns:
-    """What the levels of one picker share to take turns by smooth weighted round robin, nginx's rule.
-
-    At every choice all that are on the level grow by their weight, and the chosen one pays the sum. Numbers are whole:
-    current weights times the number of peers, less the index, so that the greatest is also the first of equals.
-    """
-
-    def __init__(self, spots: Sequence[Spot], owed: Sequence[float]) -> None:
-        self.spots = spots
-        self._sum = sum(spot.chance for spot in spots)
-        opening = settled(owed, [spot.chance for spot in spots])
-        for spot, credit in zip(spots, opening, strict=True):
-            spot.growth = spot.chance * len(spots)
-            spot.standing = round(credit * self._sum) * len(spots) - spot.index
-
-    def level(self, key: float) -> Smooth:
-        return Smooth(key, self.spots)
-
-    def credits(self) -> list[float]:
-        """The picks that everybody is owed, for who comes after."""
-        scale = len(self.spots) * self._sum
-        return [(_current(spot) + spot.index) / scale for spot in self.spots]
-
-
-class Smooth:
-    """The one with the greatest current weight.
-
-    A level counts its choices, and ``standing`` is the current weight less what these made it grow: so only those who
-    come, go or pay are touched. All of one weight grow alike and stand in one row, in order.
-    """
-
-    __slots__ = ("_rows", "_spots", "choices", "is_queued", "key", "total")
-
-    def __init__(self, key: float, spots: Sequence[Spot]) -> None:
-        self.key = key
-        self.total = 0  # what all here grow by together
-        self.is_queued = False
-        self.choices = 0
-        self._spots = spots
-        self._rows: dict[int, list[int]] = {}
-
-    def add(self, spot: Spot) -> None:
-        growth, rows = spot.growth, self._rows
-        standing = spot.standing = spot.standing - self.choices * growth
-        if growth in rows:
-            insort(rows[growth], standing)
-        else:
-            rows[growth] = [standing]
-        self.total += growth
-
-    def remove(self, spot: Spot) -> None:
-        growth, standing = spot.growth, spot.standing
-        row = self._rows[growth]
-        if len(row) > 1:
-            del row[bisect_left(row, standing)]
-        else:
-            del self._rows[growth]
-        spot.standing = standing + self.choices * growth
-        self.total -= growth
-
-    def pop(self) -> Spot:
-        choices = self.choices = self.choices + 1
-        rows, greatest, best = self._rows, _LEAST, 0
-        for growth, row in rows.items():
-            grown = row[-1] + choices * growth
-            if grown > greatest:
-                greatest, best = grown, growth
-        row = rows[best]
-        if len(row) > 1:
-            row.pop()
-        else:
-            del rows[best]
-        spot = self._spots[-greatest % len(self._spots)]
-        spot.standing = greatest - self.total
-        self.total -= best
-        return spot
-
-    def undo(self, spot: Spot) -> None:
-        self.choices -= 1
-        spot.standing += self.total
-
-
-def _current(spot: Spot) -> int:
-    level = spot.level
-    assert isinstance(level, Smooth), "turns are taken on levels of their own"
-    return spot.standing + level.choices * spot.growth

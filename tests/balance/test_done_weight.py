@@ -8,12 +8,13 @@ from random import Random
 import pytest
 
 from lbctl.balance.balancer import Balancer
-from lbctl.balance.fenwick import Fenwick
 from lbctl.balance.peer import Peer
 from lbctl.balance.policies.base import Call, Setup
 from lbctl.balance.policies.done_weight import POLICY, DoneWeight
+from lbctl.balance.urn import Urn
 from lbctl.errors import UsageError
 from lbctl.model import Code, Reply
+from lbctl.stats.chi_square import p_value
 from tests.balance.fleet import ANY, OK, VECTORS, fleet, instance
 
 FAILED = Reply(Code.UNAVAILABLE)
@@ -115,26 +116,33 @@ def test_bounds_that_contradict_each_other_are_a_usage_error() -> None:
         POLICY.with_options({"min": "5", "max": "4"})
 
 
-def test_a_tree_of_weights_finds_what_a_walk_along_them_finds() -> None:
-    rng = Random(9)
-    for _ in range(300):
-        weights = [rng.choice([0, 1, 2, 7, 100]) for _ in range(rng.randrange(1, 40))]
-        weights[rng.randrange(len(weights))] += 1
-        tree = Fenwick(weights)
-        for _ in range(40):
-            index = rng.randrange(len(weights))
-            difference = rng.randrange(-weights[index], 5)
-            if sum(weights) + difference == 0:
-                continue
-            weights[index] += difference
-            tree.add(index, difference)
-            assert tree.total == sum(weights)
-            point = left = rng.randrange(tree.total)
-            walked = 0
-            while left >= weights[walked]:
-                left -= weights[walked]
-                walked += 1
-            assert tree.find(point) == walked
+class Slip:
+    """Something to put into an urn."""
+
+    def __init__(self, chance: int) -> None:
+        self.chance, self.place = chance, 0
+
+
+def test_an_urn_draws_by_chance_whatever_came_went_and_changed() -> None:
+    for case in range(12):
+        rng = Random(case)
+        urn: Urn[Slip] = Urn(100, Random(case).random)
+        slips: list[Slip] = []
+        for _ in range(300):
+            kind = rng.random()
+            if kind < 0.4 or not slips:
+                slips.append(Slip(rng.choice([1, 2, 3, 7, 64, 100])))
+                urn.add(slips[-1])
+            elif kind < 0.7:
+                urn.remove(slips.pop(rng.randrange(len(slips))))
+            else:
+                urn.reweigh(rng.choice(slips), rng.choice([1, 2, 3, 7, 64, 100]))
+            assert urn.total == sum(slip.chance for slip in slips)
+        counts = Counter(urn.draw() for _ in range(20_000))
+        assert set(counts) <= set(slips)
+        expected = [20_000 * slip.chance / urn.total for slip in slips]
+        chi2 = sum((counts[slip] - mean) ** 2 / mean for slip, mean in zip(slips, expected, strict=True))
+        assert len(slips) == 1 or p_value(chi2, len(slips) - 1) > 1e-6
 
 
 def test_an_end_counts_once_where_two_pickers_over_different_backends_are_told_of_it() -> None:

@@ -85,10 +85,9 @@ def test_kratos_p2c_agrees_with_kratos_over_10_000_picks_with_failures(case: int
 def test_loads_and_weights_are_as_computed_from_the_rule() -> None:
     for case in VECTORS["kratos_load_weight"]["expect"]["cases"]:
         (peer,) = busy(fleet([1]), [case["inflight"] - 1])  # Kratos begins with one
-        node = Node()
-        node.lag_ns, node.success = case["lag_ms"] * MS, case["success"]
+        node = Node(case["lag_ms"] * MS, case["success"])
         assert node.load(peer, SECOND) == case["load"]
-        assert node.weight_at(peer, SECOND, 5 * MS) == pytest.approx(case["weight"], rel=1e-12)
+        assert -node.cost(peer, SECOND) == pytest.approx(case["weight"], rel=1e-12)
 
 
 def test_latency_moves_as_published() -> None:
@@ -99,8 +98,7 @@ def test_latency_moves_as_published() -> None:
 
 def test_calls_in_flight_that_are_late_count_once_they_are_the_majority() -> None:
     (peer,) = busy(fleet([1]), [4])
-    node = Node()
-    node.lag_ns = 10 * MS
+    node = Node(10 * MS)
     for begun_ms in (0, 20, 85, 95):
         node.picked(SECOND + begun_ms * MS)
     assert node.predicted_ns(peer, SECOND + 95 * MS) == 0  # 95 and 75 ms old: two of four are not more than half
@@ -109,12 +107,12 @@ def test_calls_in_flight_that_are_late_count_once_they_are_the_majority() -> Non
 
 def test_a_weight_is_kept_for_five_milliseconds() -> None:
     (peer,) = busy(fleet([1]), [0])
-    node = Node()
-    node.lag_ns = 20 * MS
-    first = node.weight_at(peer, SECOND, 5 * MS)
+    node = Node(20 * MS)
+    node.cache_ns = 5 * MS
+    first = node.cost(peer, SECOND)
     busy([peer], [9])
-    assert node.weight_at(peer, SECOND + 5 * MS, 5 * MS) == first
-    assert node.weight_at(peer, SECOND + 5 * MS + 1, 5 * MS) == pytest.approx(first / 10)
+    assert node.cost(peer, SECOND + 5 * MS) == first
+    assert node.cost(peer, SECOND + 5 * MS + 1) == pytest.approx(first / 10)
 
 
 def test_calls_that_were_given_back_do_not_grow_old_in_their_slots() -> None:
@@ -133,8 +131,6 @@ def test_calls_that_were_given_back_do_not_grow_old_in_their_slots() -> None:
 def test_a_loser_is_forced_after_strictly_more_than_three_seconds() -> None:
     for age_ns, forced in [(3 * SECOND, False), (3 * SECOND + 1, True)]:
         fast, slow = fleet([1, 1])
-        for peer, lag_ns in ((fast, MS), (slow, SECOND)):
-            peer.memory = Node()
-            peer.memory.lag_ns, peer.memory.picked_ns = lag_ns, 100 * SECOND
-        slow.memory.picked_ns -= age_ns
+        fast.memory = Node(MS, picked_ns=100 * SECOND)
+        slow.memory = Node(SECOND, picked_ns=100 * SECOND - age_ns)
         assert built("kratos_p2c", [fast, slow]).pick(Call(100 * SECOND)) is (slow if forced else fast)

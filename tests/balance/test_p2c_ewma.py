@@ -22,10 +22,7 @@ UNACCEPTABLE = {4, 8, 12, 13, 14, 15}  # DeadlineExceeded ResourceExhausted Unim
 
 def known(peer: Peer, **fields: int) -> Node:
     """Give the peer this memory."""
-    node = peer.memory = Node()
-    for name, value in fields.items():
-        setattr(node, name, value)
-    node.root = int(sqrt(node.lag_ns + 1))
+    node = peer.memory = Node(**fields)
     return node
 
 
@@ -118,7 +115,7 @@ def test_load_is_the_root_of_latency_times_calls_in_flight_and_one() -> None:
     """#gozero_load, worked out by hand: int(sqrt(lag + 1)) * (inflight + 1)."""
     for lag_ns, in_flight, load in [(0, 0, 1), (10 * MS, 4, 15810), (40 * MS, 1, 12648), (3, 2, 6)]:
         (peer,) = busy(fleet([1]), [in_flight])
-        assert known(peer, lag_ns=lag_ns).load(peer, 0) == load
+        assert known(peer, lag_ns=lag_ns).cost(peer, 0) == load
 
 
 def test_a_pair_with_an_unhealthy_one_is_drawn_again_twice_at_most() -> None:

@@ -33,11 +33,11 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from lbctl.balance.fenwick import Fenwick
 from lbctl.balance.peer import Peer
-from lbctl.balance.penalty import is_withdrawn
+from lbctl.balance.penalty import SERVER, is_withdrawn
 from lbctl.balance.policies.base import Call, Expectation, Law, Policy, Setup, Why, weights_of
 from lbctl.balance.policies.options import option
+from lbctl.balance.urn import Urn
 from lbctl.model import Reply
 
 
@@ -53,50 +53,63 @@ class Options:
             raise ValueError(f"min={self.min} is above max={self.max}")
 
 
+class _Slip:
+    """One peer's, in the urn that is drawn from; while somebody warms up chances are more than weights."""
+
+    __slots__ = ("chance", "factor", "peer", "place")
+
+    def __init__(self, peer: Peer, weight: int) -> None:
+        mine = peer.override or 1
+        self.peer = peer
+        self.factor = max(1, weight // mine)
+        self.chance = self.factor * mine
+        self.place = 0
+
+
 class DoneWeight:
     """Draws by the weights of the moment, which are ``peer.override``; ``peer.memory`` is the weight it began at."""
 
     def __init__(self, peers: Sequence[Peer], setup: Setup) -> None:
-        self._peers = peers
         self._min, self._max = setup.options.min, setup.options.max
-        self._random = setup.rng.random
         for peer in peers:
             base = peer.weight or 1
             if peer.override is None or peer.memory != base:
                 peer.memory, peer.override = base, min(max(base, self._min), self._max)
-        weights = weights_of(peers)  # more than the overrides while somebody warms up
-        self._index = {peer: index for index, peer in enumerate(peers)}
-        own = [peer.override or 1 for peer in peers]
-        self._factors = [max(1, weight // mine) for weight, mine in zip(weights, own, strict=True)]
-        self._tree = Fenwick(self._weights())
+        self._slips = {peer: _Slip(peer, weight) for peer, weight in zip(peers, weights_of(peers), strict=True)}
+        slips = self._slips.values()
+        self._urn: Urn[_Slip] = Urn(max(slip.factor for slip in slips) * self._max, setup.rng.random)
+        for slip in slips:
+            self._urn.add(slip)
+        self._draw = self._urn.draw
 
     def pick(self, call: Call) -> Peer:
-        tree = self._tree
-        return self._peers[tree.find(int(self._random() * tree.total))]
+        return self._draw().peer
 
     def why(self, call: Call) -> tuple[Peer, Why]:
         shares = self.law().shares
-        rows = [(peer, (str(peer.override), f"{share:.2%}")) for peer, share in zip(self._peers, shares, strict=True)]
+        rows = [(peer, (str(peer.override), f"{share:.2%}")) for peer, share in zip(self._slips, shares, strict=True)]
         return self.pick(call), Why("drawn by the weights that past ends have left", ("weight", "chance"), tuple(rows))
 
     def law(self) -> Law:
         """The chances of the next pick."""
-        return Law([weight / self._tree.total for weight in self._weights()])
-
-    def _weights(self) -> list[int]:
-        return [factor * (peer.override or 1) for peer, factor in zip(self._peers, self._factors, strict=True)]
+        return Law([slip.chance / self._urn.total for slip in self._slips.values()])
 
     def retire(self) -> None:
         """Weights are the peers' own."""
 
     def ended(self, peer: Peer, begun_ns: int, now_ns: int, reply: Reply) -> None:
-        index, before = self._index.get(peer), peer.override
-        if index is None or before is None or is_withdrawn(reply):  # somebody else's, or it left
+        slip, before = self._slips.get(peer), peer.override
+        if slip is None or before is None:  # somebody else's, or it left
             return
-        after = min(before + 1, self._max) if reply.is_ok else max(before // 2, self._min)
+        if reply.code or reply.origin is not SERVER:
+            if is_withdrawn(reply):
+                return
+            after = max(before // 2, self._min)
+        else:
+            after = before + 1 if before < self._max else self._max
         if after != before:
             peer.override = after
-            self._tree.add(index, (after - before) * self._factors[index])
+            self._urn.reweigh(slip, after * slip.factor)
 
 
 POLICY = Policy(
@@ -105,5 +118,4 @@ POLICY = Policy(
     Expectation.FEEDBACK,
     DoneWeight,
     Options(),
-    cost="O(log n)",
 )

@@ -47,7 +47,7 @@ from lbctl.balance.policies.base import Call, Expectation, Law, Picker, Policy, 
 from lbctl.balance.policies.least_time import LeastTime
 from lbctl.balance.policies.options import option
 from lbctl.balance.policies.penalised import failure_penalty
-from lbctl.balance.scores import Node, Scores
+from lbctl.balance.scores import Node, Scored, Scores
 from lbctl.balance.two_choices import NEVER_NS
 from lbctl.model import Reply
 
@@ -74,39 +74,46 @@ class Fastest:
     def __init__(self, peers: Sequence[Peer], setup: Setup) -> None:
         options: Options = setup.options
         self._peers = peers
-        self._index = {peer: index for index, peer in enumerate(peers)}
         make = estimate(options.metric, options.decay, options.window)
         for peer in peers:
             if not isinstance(peer.memory, Node):
                 peer.memory = Node(make())
-        self._nodes: list[Node] = [peer.memory for peer in peers]
-        self._kept = KeptSlots(self._nodes, options.failure_penalty)
+        nodes: list[Node] = [peer.memory for peer in peers]
+        self._kept = KeptSlots(nodes, options.failure_penalty)
         self._scores = Scores(
             peers,
-            self._nodes,
+            nodes,
             weights_of(peers),
             setup.rng,
             is_dubbo=options.metric == "dubbo",
             times_in_flight=options.times_in_flight or options.metric == "dubbo",
         )
+        self._by_peer = {spot.peer: spot for spot in self._scores.spots}
         self._lowest, self._changed = self._scores.lowest, self._scores.changed
         self._probe_ns = round(options.probe * 1e9)
+        self._probes = 0
         self._only_ok = options.metric == "dubbo"
-        self._waiting = [(node.picked_ns, index) for index, node in enumerate(self._nodes)]  # a heap
+        self._waiting = [(node.picked_ns, index) for index, node in enumerate(nodes)]  # a heap
         heapify(self._waiting)
         self._overdue_ns = NEVER_NS if self._probe_ns else NEVER_NS * -1  # nobody has waited for too long before
 
     def pick(self, call: Call) -> Peer:
-        return self._peers[self._choose(call.now_ns)[0]]
+        now_ns = call.now_ns
+        if self._kept.due and self._kept.due[0][0] <= now_ns:
+            self._free(now_ns)
+        spot = (self._overdue(now_ns) if now_ns > self._overdue_ns else None) or self._lowest(now_ns)
+        spot.node.picked_ns = now_ns
+        return spot.peer
 
     def why(self, call: Call) -> tuple[Peer, Why]:
-        index, is_probe = self._choose(call.now_ns)
+        probes = self._probes
+        peer = self.pick(call)
         rows = tuple(
-            (peer, (f"{node.estimate.value_ns(call.now_ns) / 1e6:.1f}ms", str(peer.in_flight + node.count)))
-            for peer, node in zip(self._peers, self._nodes, strict=True)
+            (spot.peer, (f"{spot.node.estimate.value_ns(call.now_ns) / 1e6:.1f}ms", str(spot.load)))
+            for spot in self._scores.spots
         )
-        text = f"no call for {self._probe_ns / 1e9:g}s" if is_probe else "the lowest score"
-        return self._peers[index], Why(text, ("latency", "in flight"), rows)
+        text = f"no call for {self._probe_ns / 1e9:g}s" if self._probes > probes else "the lowest score"
+        return peer, Why(text, ("latency", "in flight"), rows)
 
     def law(self) -> Law:
         return Law(equal(self._peers))
@@ -115,46 +122,39 @@ class Fastest:
         """Leave nothing behind but what the peers remember."""
 
     def ended(self, peer: Peer, begun_ns: int, now_ns: int, reply: Reply) -> None:
-        index = self._index.get(peer)
-        if index is None:
+        spot = self._by_peer.get(peer)
+        if spot is None:
             return
         took_ns, counts = now_ns - begun_ns, True
         if reply.code or reply.origin is not SERVER:
             counts = not self._only_ok
             if self._kept.penalty_ns and is_fault(reply):
                 took_ns, counts = max(took_ns, self._kept.penalty_ns), True
-                self._kept.add(index, now_ns)
+                self._kept.add(spot.index, now_ns)
         if counts:
-            self._nodes[index].estimate.add(took_ns if took_ns > 0 else 0, now_ns)
-        self._changed(index, now_ns)
+            spot.node.estimate.add(took_ns if took_ns > 0 else 0, now_ns)
+        self._changed(spot, now_ns)
 
-    def _choose(self, now_ns: int) -> tuple[int, bool]:
-        """An index, and whether it was chosen only because of its long wait."""
-        if self._kept.due and self._kept.due[0][0] <= now_ns:
-            for index in self._kept.freed(now_ns):
-                self._changed(index, now_ns)
-        index = self._overdue(now_ns) if now_ns > self._overdue_ns else -1
-        is_probe = index >= 0
-        if is_probe:
-            self._scores.take(index, now_ns)
-        else:
-            index = self._lowest(now_ns)
-        self._nodes[index].picked_ns = now_ns
-        return index, is_probe
+    def _free(self, now_ns: int) -> None:
+        for index in self._kept.freed(now_ns):
+            self._changed(self._scores.spots[index], now_ns)
 
-    def _overdue(self, now_ns: int) -> int:
-        """Return who has waited for too long, or -1, and note when somebody will have."""
-        waiting, nodes, latest_ns = self._waiting, self._nodes, now_ns - self._probe_ns
-        found = -1
-        while found < 0 and waiting[0][0] < latest_ns:
+    def _overdue(self, now_ns: int) -> Scored | None:
+        """Choose who has waited for too long, if anybody has, and note when somebody will have."""
+        waiting, spots, latest_ns = self._waiting, self._scores.spots, now_ns - self._probe_ns
+        found = None
+        while found is None and waiting[0][0] < latest_ns:
             since_ns, index = waiting[0]
-            node = nodes[index]
-            if since_ns == node.picked_ns != NEVER_NS and not self._peers[index].in_flight:
-                found = index
+            spot, node = spots[index], spots[index].node
+            if since_ns == node.picked_ns != NEVER_NS and not spot.peer.in_flight:
+                found = spot
             if since_ns == node.picked_ns:  # new, or about to be heard of
                 node.picked_ns = now_ns
             heapreplace(waiting, (node.picked_ns, index))
         self._overdue_ns = waiting[0][0] + self._probe_ns
+        if found is not None:
+            self._probes += 1
+            self._scores.take(found, now_ns)
         return found
 
 

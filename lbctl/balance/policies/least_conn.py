@@ -30,9 +30,14 @@ calls in flight become equal by weight, so shares are as weight / latency: 10,
 Calls in flight are counted where they are kept, so nothing is lost when
 backends join, leave or change their weight; one that joins is idle, and gets
 calls until it is as loaded as the rest. Other clients' calls are not seen:
-with many clients that have few calls each this is nearly random. A failed
-call keeps its slot for the failure penalty; with failure-penalty=0s, as in
-the originals, a backend that fails at once looks idle and gets nearly all.
+with many clients that have few calls each this is nearly random.
+
+A failed call keeps its slot for the failure penalty; with failure-penalty=0s,
+as in the originals, a backend that fails at once looks idle and gets nearly
+all.
+
+Cost. A pick and an end move one backend from one load to another, and nobody
+else is looked at; with ties=swrr a few are, where equals have many weights.
 """
 
 from __future__ import annotations
@@ -47,7 +52,8 @@ from lbctl.balance.penalty import SERVER, KeptSlots, is_fault, kept_slots
 from lbctl.balance.policies.base import Call, Expectation, Law, Policy, Setup, Why, by_weight, weights_of
 from lbctl.balance.policies.options import option
 from lbctl.balance.policies.penalised import failure_penalty
-from lbctl.balance.ties import Listed, Rotating, Turns, drawn
+from lbctl.balance.ties import Listed, Rotating, drawn
+from lbctl.balance.turns import Turns
 from lbctl.model import Reply
 
 _SCALE: Final = 16  # HAProxy's effective weights are in sixteenths

@@ -38,13 +38,12 @@ from typing import Final
 
 from lbctl.balance.levels import Levels, spots_of
 from lbctl.balance.peer import Peer
-from lbctl.balance.penalty import Kept, is_fault, kept_slots, remembered
+from lbctl.balance.penalty import Kept, kept_slots
 from lbctl.balance.policies.base import Call, Expectation, Law, Picker, Policy, Setup, Why, by_weight, equal, weights_of
 from lbctl.balance.policies.least_conn import LeastLoaded, ratio_key
 from lbctl.balance.policies.options import option
-from lbctl.balance.policies.penalised import failure_penalty
+from lbctl.balance.policies.penalised import Penalised, failure_penalty
 from lbctl.balance.ties import drawn
-from lbctl.model import Origin, Reply
 
 _MOST: Final = 10  # choices; more are taken for so many
 
@@ -60,18 +59,13 @@ class Options:
     failure_penalty: float = failure_penalty()
 
 
-class Sampling:
-    """Draws with replacement, and lets failed attempts keep their slots."""
+class Sampling(Penalised[Kept]):
+    """Draws with replacement."""
 
     def __init__(self, peers: Sequence[Peer], setup: Setup) -> None:
-        options: Options = setup.options
-        self._peers = peers
-        self._options = options
+        super().__init__(peers, setup, Kept)
         self._random = setup.rng.random
-        self._penalty_ns = round(options.failure_penalty * 1e9)
-        self._entries = [(peer, remembered(peer, Kept)) for peer in peers]
-        self._kept = dict(self._entries)
-        self._more = range(min(options.choice_count, _MOST) - 1)
+        self._more = range(min(setup.options.choice_count, _MOST) - 1)
 
     def pick(self, call: Call) -> Peer:
         entries, random = self._entries, self._random
@@ -93,24 +87,13 @@ class Sampling:
         best = drawn[loads.index(min(loads))][0]
         return best, Why(f"the fewest requests in flight of {len(drawn)} drawn", ("in flight",), rows)
 
-    def law(self) -> Law:
-        return Law(equal(self._peers))
-
-    def retire(self) -> None:
-        """Leave nothing behind but the slots that failed calls keep."""
-
-    def ended(self, peer: Peer, begun_ns: int, now_ns: int, reply: Reply) -> None:
-        if self._penalty_ns and (reply.code or reply.origin is not Origin.SERVER) and is_fault(reply):
-            kept = self._kept.get(peer)
-            if kept is not None:
-                kept.add(now_ns, self._penalty_ns)
-
 
 class Scheduled(Sampling):
     """Envoy's earliest deadline first, with weights that requests in flight lower."""
 
     def __init__(self, peers: Sequence[Peer], setup: Setup) -> None:
         super().__init__(peers, setup)
+        self._bias = setup.options.active_request_bias
         self._weights = weights_of(peers)
         self._order = len(peers)  # of going back into the queue: who came first goes first
         self._queue = [(1.0 / self._weight(index, 0), index, index) for index in range(len(peers))]
@@ -139,7 +122,7 @@ class Scheduled(Sampling):
         return index
 
     def _weight(self, index: int, now_ns: int) -> float:
-        busy: float = (self._load(index, now_ns) + 1) ** self._options.active_request_bias
+        busy: float = (self._load(index, now_ns) + 1) ** self._bias
         return self._weights[index] / busy
 
     def _load(self, index: int, now_ns: int) -> int:

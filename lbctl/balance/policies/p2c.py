@@ -35,11 +35,10 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from lbctl.balance.peer import Peer
-from lbctl.balance.penalty import Kept, is_fault, remembered
-from lbctl.balance.policies.base import Call, Expectation, Law, Policy, Setup, Why, equal
-from lbctl.balance.policies.penalised import failure_penalty
+from lbctl.balance.penalty import Kept
+from lbctl.balance.policies.base import Call, Expectation, Policy, Setup, Why
+from lbctl.balance.policies.penalised import Penalised, failure_penalty
 from lbctl.balance.two_choices import Pairs
-from lbctl.model import Origin, Reply
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,15 +48,12 @@ class Options:
     failure_penalty: float = failure_penalty()
 
 
-class P2c:
+class P2c(Penalised[Kept]):
     """Compares two, and never looks at the others."""
 
     def __init__(self, peers: Sequence[Peer], setup: Setup) -> None:
-        self._peers = peers
-        self._penalty_ns = round(setup.options.failure_penalty * 1e9)
-        slots = [(peer, remembered(peer, Kept)) for peer in peers]
-        self._kept = dict(slots)
-        self._draw = Pairs(slots if len(slots) > 1 else slots * 2, setup.rng).draw
+        super().__init__(peers, setup, Kept)
+        self._draw = Pairs(self._entries if len(peers) > 1 else self._entries * 2, setup.rng).draw
 
     def pick(self, call: Call) -> Peer:
         (first, kept), (second, other) = self._draw()
@@ -77,18 +73,6 @@ class P2c:
         if loads[0] == loads[1]:
             return peer, Why("two drawn, equally busy: the first", ("in flight",), rows)
         return peer, Why("two drawn: the one with fewer calls in flight", ("in flight",), rows)
-
-    def law(self) -> Law:
-        return Law(equal(self._peers))
-
-    def retire(self) -> None:
-        """Leave nothing behind but the slots that failed calls keep."""
-
-    def ended(self, peer: Peer, begun_ns: int, now_ns: int, reply: Reply) -> None:
-        if self._penalty_ns and (reply.code or reply.origin is not Origin.SERVER) and is_fault(reply):
-            kept = self._kept.get(peer)
-            if kept is not None:
-                kept.add(now_ns, self._penalty_ns)
 
 
 POLICY = Policy("p2c", "the less busy of two random backends", Expectation.FEEDBACK, P2c, Options(), by_load=True)

@@ -34,30 +34,17 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from math import sqrt
-from typing import Final
+from typing import ClassVar, Final
 
-from lbctl.balance.ewma import moved
+from lbctl.balance.averages import FULL, Averages
 from lbctl.balance.peer import Peer
-from lbctl.balance.penalty import Kept, is_fault, remembered
-from lbctl.balance.policies.base import Call, Expectation, Law, Policy, Setup, Why, equal
+from lbctl.balance.policies.base import Expectation, Policy, Setup
+from lbctl.balance.policies.forcing import Forcing, Pair
 from lbctl.balance.policies.options import option
 from lbctl.balance.policies.penalised import failure_penalty
-from lbctl.balance.two_choices import NEVER_NS, Pairs
-from lbctl.model import Code, Origin, Reply
+from lbctl.model import Code
 
-_FULL: Final = 1000  # success of a backend whose calls never fail
-_DRAWS: Final = 3
-_FAILURES: Final = frozenset(
-    {
-        Code.DEADLINE_EXCEEDED,
-        Code.INTERNAL,
-        Code.UNAVAILABLE,
-        Code.DATA_LOSS,
-        Code.UNIMPLEMENTED,
-        Code.RESOURCE_EXHAUSTED,
-    }
-)
+_AGAIN: Final = range(2)  # times a pair is drawn anew
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,105 +57,52 @@ class Options:
     failure_penalty: float = failure_penalty()
 
 
-class Node:
+class Node(Averages):
     """What is known of one peer."""
 
-    __slots__ = ("kept", "lag_ns", "last_ns", "picked_ns", "root", "success")
+    __slots__ = ()
 
-    def __init__(self) -> None:
-        self.lag_ns = 0
-        self.root = 1  # of lag + 1
-        self.success = _FULL
-        self.last_ns = 0  # when a call last ended
-        self.picked_ns = NEVER_NS
-        self.kept = Kept()
+    zone_ns = 1
 
-    def load(self, peer: Peer, now_ns: int) -> int:
-        """Return root(lag) x (calls in flight + 1)."""
-        kept = self.kept
-        return self.root * (peer.picks - peer.finished + 1 + (kept.count and kept.at(now_ns)))
-
-    def learn(self, took_ns: int, success: int, now_ns: int, decay_ns: int) -> None:
-        """A call ended."""
-        self.lag_ns, old = moved(self.lag_ns, max(took_ns, 0), now_ns - self.last_ns, decay_ns)
-        self.success = int(self.success * old + success * (1.0 - old))
-        self.last_ns = now_ns
-        self.root = int(sqrt(self.lag_ns + 1))
+    def cost(self, peer: Peer, now_ns: int) -> int:
+        """Return the load: root(lag) x (calls in flight + 1)."""
+        return self.root * (peer.picks - peer.finished + 1 + (self.count and self.at(now_ns)))
 
 
-class P2cEwma:
+class P2cEwma(Forcing[Node]):
     """Compares two by latency and calls in flight, as go-zero does."""
 
+    failures: ClassVar = frozenset(
+        {
+            Code.DEADLINE_EXCEEDED,
+            Code.INTERNAL,
+            Code.UNAVAILABLE,
+            Code.DATA_LOSS,
+            Code.UNIMPLEMENTED,
+            Code.RESOURCE_EXHAUSTED,
+        }
+    )
+    measure, better, worse = "load", "lower", "higher"
+
     def __init__(self, peers: Sequence[Peer], setup: Setup) -> None:
-        options: Options = setup.options
-        self._peers = peers
-        self._decay_ns = round(options.decay * 1e9)
-        self._force_ns = round(options.force_pick * 1e9)
-        self._penalty_ns = round(options.failure_penalty * 1e9)
-        if options.forget:
+        if setup.options.forget:
             for peer in peers:
                 peer.memory = None
-        entries = [(peer, remembered(peer, Node)) for peer in peers]
-        self._nodes = dict(entries)
-        self._entries = entries
-        self._draw = Pairs(entries, setup.rng).draw
+        super().__init__(peers, setup, Node)
+        self._pair = self._healthy if len(peers) > 2 else self._same
 
-    def pick(self, call: Call) -> Peer:
-        first, second = self._pair()
-        now_ns = call.now_ns
-        if second[1].load(second[0], now_ns) < first[1].load(first[0], now_ns):
-            first, second = second, first
-        if now_ns - second[1].picked_ns > self._force_ns and second is not first:
-            first = second
-        first[1].picked_ns = now_ns
-        return first[0]
+    def _same(self) -> Pair[Node]:
+        """The two there are, in key order, or twice the only one."""
+        return self._entries[0], self._entries[-1]
 
-    def why(self, call: Call) -> tuple[Peer, Why]:
-        pair, now_ns = self._pair(), call.now_ns
-        rows = tuple((peer, _figures(peer, node, now_ns)) for peer, node in dict.fromkeys(pair))
-        first, second = pair
-        if second[1].load(second[0], now_ns) < first[1].load(first[0], now_ns):
-            first, second = second, first
-        text = "the lower load of two"
-        if now_ns - second[1].picked_ns > self._force_ns and second is not first:
-            first, text = second, f"the higher load of two, forced: no pick for {self._force_ns / 1e9:g}s"
-        first[1].picked_ns = now_ns
-        return first[0], Why(text, ("latency", "in flight", "success", "load"), rows)
-
-    def law(self) -> Law:
-        return Law(equal(self._peers))
-
-    def retire(self) -> None:
-        """Leave nothing behind but what the peers remember."""
-
-    def ended(self, peer: Peer, begun_ns: int, now_ns: int, reply: Reply) -> None:
-        node = self._nodes.get(peer)
-        if node is None:
-            return
-        took_ns, success = now_ns - begun_ns, _FULL
-        if reply.code or reply.origin is not Origin.SERVER:
-            success = 0 if reply.code in _FAILURES else _FULL
-            if self._penalty_ns and is_fault(reply):
-                took_ns = max(took_ns, self._penalty_ns)
-                node.kept.add(now_ns, self._penalty_ns)
-        node.learn(took_ns, success, now_ns, self._decay_ns)
-
-    def _pair(self) -> tuple[tuple[Peer, Node], tuple[Peer, Node]]:
-        """Two to compare: twice the same where there is only one."""
-        entries = self._entries
-        if len(entries) < 3:
-            return entries[0], entries[-1]
+    def _healthy(self) -> Pair[Node]:
+        """Two different ones, both healthy if such are found."""
         pair = self._draw()
-        for _ in range(_DRAWS - 1):
-            if pair[0][1].success > _FULL // 2 < pair[1][1].success:
+        for _ in _AGAIN:
+            if pair[0][1].success > FULL // 2 < pair[1][1].success:
                 break
             pair = self._draw()
         return pair
-
-
-def _figures(peer: Peer, node: Node, now_ns: int) -> tuple[str, ...]:
-    load = node.load(peer, now_ns)
-    return f"{node.lag_ns / 1e6:.1f}ms", str(peer.in_flight + node.kept.count), f"{node.success / 10:.0f}%", str(load)
 
 
 POLICY = Policy(

@@ -37,11 +37,10 @@ from typing import Final
 
 from lbctl.balance.peak_costs import Envoy, Finagle, Node, Tower
 from lbctl.balance.peer import Peer
-from lbctl.balance.penalty import is_fault, remembered
-from lbctl.balance.policies.base import Call, Expectation, Law, Policy, Setup, Why, equal
+from lbctl.balance.policies.base import Call, Expectation, Policy, Setup, Why
 from lbctl.balance.policies.options import option
-from lbctl.balance.policies.penalised import failure_penalty
-from lbctl.model import Origin, Reply
+from lbctl.balance.policies.penalised import Measuring, failure_penalty
+from lbctl.model import Reply
 
 _DIALECTS: Final[dict[str, type[Finagle | Envoy]]] = {"finagle": Finagle, "tower": Tower, "envoy": Envoy}
 
@@ -58,57 +57,38 @@ class Options:
     failure_penalty: float = failure_penalty()
 
 
-class PeakEwma:
+class PeakEwma(Measuring[Node]):
     """Compares two by a cost that its dialect knows."""
 
     def __init__(self, peers: Sequence[Peer], setup: Setup) -> None:
+        super().__init__(peers, setup, Node)
         options: Options = setup.options
-        self._peers = peers
-        self._penalty_ns = round(options.failure_penalty * 1e9)
-        entries = [(peer, remembered(peer, Node)) for peer in peers]
-        self._nodes = dict(entries)
-        pool = entries if len(entries) > 1 else entries * 2
+        pool = self._entries if len(peers) > 1 else self._entries * 2
         self._dialect = _DIALECTS[options.dialect](pool, options.decay, options.default_rtt, setup.rng)
-        self._draw, self._cost, self._learn = self._dialect.draw, self._dialect.cost, self._dialect.learn
+        self._draw, self._cost = self._dialect.draw, self._dialect.cost
 
     def pick(self, call: Call) -> Peer:
-        (first, node), (second, other), is_first = self._draw()
         now_ns = call.now_ns
-        busy = first.picks - first.finished + (node.kept.count and node.kept.at(now_ns))
-        cost = self._cost(node, busy, now_ns)
-        busy = second.picks - second.finished + (other.kept.count and other.kept.at(now_ns))
-        rival = self._cost(other, busy, now_ns)
-        return first if cost < rival or (is_first and cost == rival) else second
+        (peer, node), (rival, other) = self._draw()
+        cost = self._cost(node, peer.picks - peer.finished + (node.count and node.at(now_ns)), now_ns)
+        if self._cost(other, rival.picks - rival.finished + (other.count and other.at(now_ns)), now_ns) < cost:
+            return rival
+        return peer
 
     def why(self, call: Call) -> tuple[Peer, Why]:
-        (first, node), (second, other), is_first = self._draw()
         now_ns = call.now_ns
-        busy = first.in_flight + node.kept.at(now_ns), second.in_flight + other.kept.at(now_ns)
-        costs = self._cost(node, busy[0], now_ns), self._cost(other, busy[1], now_ns)
+        pair = self._draw()
+        busy = [peer.in_flight + node.at(now_ns) for peer, node in pair]
+        costs = [self._cost(node, in_flight, now_ns) for (_, node), in_flight in zip(pair, busy, strict=True)]
         rows = tuple(
-            (peer, (f"{self._dialect.latency_ms(each):.1f}ms", str(in_flight), f"{cost:.4g}"))
-            for peer, each, in_flight, cost in zip((first, second), (node, other), busy, costs, strict=True)
+            (peer, (f"{self._dialect.latency_ms(node):.1f}ms", str(in_flight), f"{cost:.4g}"))
+            for (peer, node), in_flight, cost in zip(pair, busy, costs, strict=True)
         )
-        if costs[0] == costs[1]:
-            return first if is_first else second, Why("two of equal cost", ("latency", "in flight", "cost"), rows)
-        peer = first if costs[0] < costs[1] else second
-        return peer, Why("the lower cost of two", ("latency", "in flight", "cost"), rows)
+        text = "two of equal cost" if costs[0] == costs[1] else "the lower cost of two"
+        return pair[costs[1] < costs[0]][0], Why(text, ("latency", "in flight", "cost"), rows)
 
-    def law(self) -> Law:
-        return Law(equal(self._peers))
-
-    def retire(self) -> None:
-        """Leave nothing behind but what the peers remember."""
-
-    def ended(self, peer: Peer, begun_ns: int, now_ns: int, reply: Reply) -> None:
-        node = self._nodes.get(peer)
-        if node is None:
-            return
-        took_ns = max(now_ns - begun_ns, 0)
-        if self._penalty_ns and (reply.code or reply.origin is not Origin.SERVER) and is_fault(reply):
-            took_ns = max(took_ns, self._penalty_ns)
-            node.kept.add(now_ns, self._penalty_ns)
-        self._learn(node, took_ns, now_ns)
+    def _learn(self, node: Node, begun_ns: int, took_ns: int, now_ns: int, reply: Reply) -> None:
+        self._dialect.learn(node, took_ns, now_ns)
 
 
 POLICY = Policy(

@@ -32,19 +32,18 @@ failure-penalty=0s failures count as they are.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from random import Random
 from typing import Any, Final
 
 from lbctl.balance.peer import Peer
-from lbctl.balance.penalty import is_fault, remembered
-from lbctl.balance.policies.base import Call, Expectation, Law, Policy, Setup, Why, equal
+from lbctl.balance.policies.base import Call, Expectation, Policy, Setup, Why
 from lbctl.balance.policies.options import option
-from lbctl.balance.policies.penalised import failure_penalty
+from lbctl.balance.policies.penalised import Measuring, failure_penalty
 from lbctl.balance.probes import Answer, Distribution, Node, Pool, ProbeReply, best_of, reuse
 from lbctl.balance.two_choices import NEVER_NS
-from lbctl.model import Origin, Reply
+from lbctl.model import Reply
 
 _SILENT: Final = 3  # so many times the age of answers without one, and nobody answers
 
@@ -62,20 +61,18 @@ class Options:
     failure_penalty: float = failure_penalty()
 
 
-class Prequal:
+class Prequal(Measuring[Node]):
     """Chooses among the answers in its pool, and asks for more."""
 
     def __init__(self, peers: Sequence[Peer], setup: Setup) -> None:
+        super().__init__(peers, setup, Node)
         options: Options = setup.options
-        self._peers = peers
         self._options = options
         self._rng: Random = setup.rng
         self._ask = setup.probe
-        self._nodes = {peer: remembered(peer, Node) for peer in peers}
         uses = reuse(options.pool, len(peers), options.probes, options.removals, options.delta)
         self._pool = Pool(options.pool, round(options.age * 1e9), uses, setup.rng)
         self._seen = Distribution()
-        self._penalty_ns = round(options.failure_penalty * 1e9)
         self._silence_ns = round(_SILENT * options.age * 1e9)
         self._heard_ns = NEVER_NS  # when a backend last answered
         self._to_probe = self._to_remove = 0.0
@@ -98,33 +95,23 @@ class Prequal:
             text = f"the fewest in flight, all being above {threshold:g}"
         return self._chosen(answers, threshold, call.now_ns), Why(text, ("in flight", "latency", ""), rows)
 
-    def law(self) -> Law:
-        return Law(equal(self._peers))
+    def _charged(self, peer: Peer, node: Node, took_ns: int, now_ns: int, reply: Reply) -> int:
+        before, counts_ns = node.count, super()._charged(peer, node, took_ns, now_ns, reply)
+        answer = self._pool.answers.get(peer)
+        if answer is not None and node.count > before:
+            answer.rif += 1
+            answer.latency_ns = max(answer.latency_ns, self._penalty_ns)
+        return counts_ns
 
-    def retire(self) -> None:
-        """Leave nothing behind but what the peers remember."""
-
-    def ended(self, peer: Peer, begun_ns: int, now_ns: int, reply: Reply) -> None:
-        node = self._nodes.get(peer)
-        if node is None:
-            return
-        took_ns = max(now_ns - begun_ns, 0)
-        if self._penalty_ns and (reply.code or reply.origin is not Origin.SERVER) and is_fault(reply):
-            took_ns = max(took_ns, self._penalty_ns)
-            node.add(now_ns, self._penalty_ns)
-            answer = self._pool.answers.get(peer)
-            if answer is not None:
-                answer.rif += 1
-                answer.latency_ns = max(answer.latency_ns, self._penalty_ns)
+    def _learn(self, node: Node, begun_ns: int, took_ns: int, now_ns: int, reply: Reply) -> None:
         node.learn(took_ns)
 
     def reported(self, peer: Peer, report: Any, now_ns: int) -> None:  # noqa: ANN401
         """A backend answered a probe; other reports are not for this policy."""
         if isinstance(report, ProbeReply) and peer in self._nodes:
-            self._heard_ns = now_ns
-            if not report.stated:
-                report = report._replace(latency_ns=max(report.latency_ns, self._nodes[peer].median_ns()))
-            self._add(peer, report.rif, report.latency_ns, now_ns)
+            self._heard_ns, node = now_ns, self._nodes[peer]
+            latency_ns = report.latency_ns if report.stated else max(report.latency_ns, node.median_ns)
+            self._add(peer, node, report.rif, latency_ns, now_ns)
 
     def _prepared(self, now_ns: int) -> tuple[Sequence[Answer], float]:
         """The answers to choose among, and the threshold between cold and hot."""
@@ -151,21 +138,30 @@ class Prequal:
         return peer
 
     def _probe(self, now_ns: int) -> None:
-        """Ask some backends, all different."""
+        """Ask some backends, all different; who has not answered for long is answered for."""
         self._to_probe += self._options.probes
         count = int(self._to_probe)
         self._to_probe -= count
-        peers, random, size = self._peers, self._rng.random, len(self._peers)
-        asked = dict.fromkeys(peers if count >= size else ())
-        while len(asked) < min(count, size):
-            asked[peers[int(random() * size)]] = None
-        for peer in asked:
+        is_silent = now_ns - self._heard_ns > self._silence_ns
+        for peer, node in self._drawn(count):
             self._ask(peer)
-            if now_ns - self._heard_ns > self._silence_ns:
-                self._add(peer, peer.in_flight, self._nodes[peer].median_ns(), now_ns)
+            if is_silent:
+                self._add(peer, node, peer.picks - peer.finished, node.median_ns, now_ns)
 
-    def _add(self, peer: Peer, rif: int, latency_ns: int, now_ns: int) -> None:
-        node = self._nodes[peer]
+    def _drawn(self, count: int) -> Iterable[tuple[Peer, Node]]:
+        """So many different ones by chance."""
+        entries, random = self._entries, self._rng.random
+        size = len(entries)
+        if count >= size:
+            return entries
+        drawn: list[tuple[Peer, Node]] = []
+        while len(drawn) < count:
+            entry = entries[int(random() * size)]
+            if entry not in drawn:
+                drawn.append(entry)
+        return drawn
+
+    def _add(self, peer: Peer, node: Node, rif: int, latency_ns: int, now_ns: int) -> None:
         if node.count and node.at(now_ns):
             rif += node.count
             latency_ns = max(latency_ns, self._penalty_ns)
@@ -179,5 +175,5 @@ POLICY = Policy(
     Expectation.FEEDBACK,
     Prequal,
     Options(),
-    cost="O(pool)",
+    cost="O(pool + probes)",
 )

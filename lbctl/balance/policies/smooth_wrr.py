@@ -151,4 +151,5 @@ POLICY = Policy(
     _build,
     Options(),
     aliases=("wrr", "swrr"),
+    cost="O(1); O(n) with max-fails",
 )
