@@ -45,7 +45,7 @@ from lbctl.model import Reply
 class Options:
     """The bounds."""
 
-    min: int = option(1, "the weight that failures lead down to", least=1)
+    min: int = option(1, "the weight that failures lead down to", least=1, most=1_000_000)
     max: int = option(100, "the weight that successes lead up to", least=1, most=1_000_000)
 
     def __post_init__(self) -> None:

@@ -52,10 +52,10 @@ _MOST: Final = 10  # choices; more are taken for so many
 class Options:
     """What can be set."""
 
-    choice_count: int = option(2, "backends drawn for a call; above 10 is 10", least=2)
+    choice_count: int = option(2, "backends drawn for a call; above 10 is 10", least=2, most=1_000_000)
     mode: str = option("grpc", "whose rules", choices=("grpc", "envoy"))
     full_scan: bool = option(False, "look at every backend instead")
-    active_request_bias: float = option(1.0, "mode=envoy: how much requests in flight lower a weight", least=0)
+    active_request_bias: float = option(1.0, "mode=envoy: how much requests in flight lower a weight", least=0, most=10)
     failure_penalty: float = failure_penalty()
 
 

@@ -53,11 +53,11 @@ class Options:
     """What can be set."""
 
     q_rif: float = option(0.84, "quantile of requests in flight above which a backend is hot", least=0, most=1)
-    pool: int = option(16, "answers that are kept", least=2)
+    pool: int = option(16, "answers that are kept", least=2, most=10_000)
     age: float = option(1.0, "time after which an answer is too old", above=0, unit="duration")
-    probes: float = option(3.0, "backends probed with each call, on average", least=0)
-    removals: float = option(1.0, "answers thrown away with each call, on average", least=0)
-    delta: float = option(1.0, "how much longer answers are used than the pool needs", above=0)
+    probes: float = option(3.0, "backends probed with each call, on average", least=0, most=1000)
+    removals: float = option(1.0, "answers thrown away with each call, on average", least=0, most=1000)
+    delta: float = option(1.0, "how much longer answers are used than the pool needs", above=0, most=1000)
     failure_penalty: float = failure_penalty()
 
 

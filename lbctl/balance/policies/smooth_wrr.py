@@ -66,7 +66,10 @@ class Options:
 
     state: str = option("spread", "what a change of the set does to what peers are owed", choices=STATES)
     max_fails: int = option(
-        0, "failures after which a backend is left out, as in nginx; 0: failures change nothing", least=0
+        0,
+        "failures after which a backend is left out, as in nginx; 0: failures change nothing",
+        least=0,
+        most=1_000_000,
     )
     fail_timeout: float = option(10.0, "how long it is left out", least=0, unit="duration")
 
