@@ -26,13 +26,14 @@ class Nowhere:
 class Peer:
     """An instance as the balancer knows it; counts only ever grow, so in flight cannot drift.
 
-    ``picks`` and ``finished`` are written by the engine, once per attempt; everything else by the balancer.
+    ``picks``, ``finished`` and ``returned`` are written by the engine; everything else by the balancer.
     """
 
     instance: Instance
     target: Target = field(default_factory=Nowhere)
     picks: int = 0
     finished: int = 0
+    returned: int = 0  # picks that the engine gave back: nothing was sent, and they are finished
     belated: int = 0  # picks that became known after the picker that made them had gone, judged by nobody
     expected: float = 0.0  # picks expected in closed epochs
     credit: float = 0.0  # what turns owe this peer, also when it comes back (smooth WRR: calls)
@@ -64,6 +65,16 @@ class Peer:
     @property
     def in_flight(self) -> int:
         return self.picks - self.finished
+
+    def give_back(self) -> None:
+        """Take a pick back that nothing was sent for; it stays a decision of the policy's."""
+        self.finished += 1
+        self.returned += 1
+
+    @property
+    def sent(self) -> int:
+        """Attempts that went there, or are about to."""
+        return self.picks - self.returned
 
     @property
     def judged(self) -> int:

@@ -40,7 +40,6 @@ class Courier(Protocol):
     cancelling: bool
     issued: int
     completed: int
-    given_back: int
     refill: Callable[[], None]
 
     def send_again(self, call: Batch, now_ns: int) -> None: ...
@@ -186,14 +185,14 @@ class Attempts(ABC):
             lane.suspect(reply)
         if not call.written_ns:
             heard = reply.origin is not Origin.CLIENT or reply.reason == DEADLINE.reason
-            self._unwritten(call, now_ns, heard=heard)
+            self._unwritten(lane.peer, call, now_ns, heard=heard)
 
-    def _unwritten(self, call: Batch, now_ns: int, *, heard: bool) -> None:
+    def _unwritten(self, peer: Peer, call: Batch, now_ns: int, *, heard: bool) -> None:
         """An attempt ended that was not, or not wholly, written: whether its backend heard of it decides."""
         if heard:
             self._accounts.written(call, now_ns)
         else:
-            self.engine.given_back += 1
+            peer.returned += 1
             self._accounts.waited(call, now_ns)
 
     def _abandon(self, peer: Peer | None, call: Batch, now_ns: int) -> bool:
@@ -211,7 +210,7 @@ class Attempts(ABC):
             if on_the_wire is not None:
                 peer.finished += 1
                 if not call.written_ns:
-                    self._unwritten(call, now_ns, heard=on_the_wire)
+                    self._unwritten(peer, call, now_ns, heard=on_the_wire)
                 if on_the_wire and not self.engine.cancelling:
                     self._balancer.withdrawn(peer, call.begun_ns, now_ns, WITHDRAWN)
                 if call.trial_ns:

@@ -162,10 +162,10 @@ class Backends:
         await self._settled.wait()
 
     @property
-    def picks(self) -> int:
-        """Every pick there was, wherever it went."""
-        unplaced = self.unplaced.peer.picks if self.unplaced is not None else 0
-        return unplaced + sum(lane.peer.picks for lane in self.lanes.values())
+    def attempts(self) -> int:
+        """Everything that was sent, also what nobody has seen at a backend yet."""
+        unplaced = self.unplaced.peer.sent if self.unplaced is not None else 0
+        return unplaced + sum(lane.peer.sent for lane in self.lanes.values())
 
     @property
     def count(self) -> int:

@@ -124,7 +124,7 @@ class Engine(Issuing):
                 self._gate.ended(DEADLINE if now_ns >= call.deadline_ns else reply, 1, now_ns)
             self.completed += 1
             self._accounts.ended(lane, call, reply, now_ns)
-            self.given_back += not call.written_ns
+            lane.peer.returned += not call.written_ns
             if reply.origin is Origin.HTTP:
                 lane.suspect(reply)
         for call, reply in refused:
@@ -166,8 +166,7 @@ class Engine(Issuing):
 
     def _give_back(self, lane: Lane, call: Batch, now_ns: int) -> None:
         """A call that a backend was picked for and that was never written: pick again."""
-        lane.peer.finished += 1
-        self.given_back += 1
+        lane.peer.give_back()
         self._accounts.waited(call, now_ns)
         if call.trial_ns and not self.cancelling:
             self._balancer.untried(lane.peer, call.trial_ns)
@@ -196,8 +195,7 @@ class Engine(Issuing):
         picker = self._balancer.picker
         if picker is None:
             return self._park(call, now_ns)
-        peer, given_back = pick_again(picker, Call(now_ns, call.key, call.tried), self._balancer)
-        self.given_back += given_back
+        peer = pick_again(picker, Call(now_ns, call.key, call.tried), self._balancer)
         return self._send_to(peer, call, now_ns)
 
     def _send_to(self, peer: Peer, call: Batch, now_ns: int) -> None:

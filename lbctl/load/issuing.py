@@ -40,7 +40,6 @@ class Issuing(ABC):
     ) -> None:
         self.issued = 0
         self.completed = 0
-        self.given_back = 0  # picks whose call was never written there
         self._timeout_ns = timeout_ns
         self._keys = keys
         self._attempts = attempts
@@ -68,6 +67,11 @@ class Issuing(ABC):
     def parked(self) -> int:
         """Calls that wait because no backend is ready."""
         return len(self._parked)
+
+    @property
+    def given_back(self) -> int:
+        """Picks whose call was never written there."""
+        return sum(peer.returned for peer in self._lanes)
 
     def start(self, count: int) -> None:
         """Issue calls that are queued now, all at once."""
@@ -180,8 +184,7 @@ class Issuing(ABC):
         return True
 
     def _drop(self, peer: Peer) -> None:
-        peer.finished += 1
-        self.given_back += 1
+        peer.give_back()
         self._lanes[peer].dropped += 1
 
     def _park_first(self, batch: Batch) -> None:

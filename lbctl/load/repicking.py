@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Final, NamedTuple
+from typing import Final
 
 from lbctl.balance.balancer import Balancer
 from lbctl.balance.peer import Peer
@@ -12,30 +12,24 @@ _PICKS_AGAIN: Final = 8
 _UNMOVED: Final = frozenset({Expectation.SINGLE, Expectation.HASH})  # another pick would be the same
 
 
-class Repick(NamedTuple):
-    """The peer, whose pick is counted, and how many picks before it were counted and given back."""
-
-    peer: Peer
-    given_back: int
-
-
-def pick_again(picker: Picker, call: Call, balancer: Balancer) -> Repick:
+def pick_again(picker: Picker, call: Call, balancer: Balancer) -> Peer:
     """Pick where no attempt was before, or, once all were tried, where the last one was not.
 
-    The policy is asked again, a few times at most: each answer is a pick of its own, which its law counts. Policies
-    whose answer would be the same know from the call where it was, and are taken at their first word.
+    The policy is asked again, a few times at most: each answer is a pick of its own, which its law counts, and which
+    its peer is given back. Policies whose answer would be the same know from the call where it was, and are taken at
+    their first word.
     """
     peer = _picked(picker, call)
     if peer not in call.tried or balancer.policy.expectation in _UNMOVED:
-        return Repick(peer, 0)
+        return peer
     choices = balancer.choices
     avoided = call.tried if len(set(call.tried)) < choices else call.tried[-1:]
     given_back = 0
     while peer in avoided and given_back < _PICKS_AGAIN and choices > 1:
-        peer.finished += 1
+        peer.give_back()
         given_back += 1
         peer = _picked(picker, call)
-    return Repick(peer, given_back)
+    return peer
 
 
 def _picked(picker: Picker, call: Call) -> Peer:

@@ -60,7 +60,10 @@ class Wire:
 
 @dataclass(frozen=True, slots=True)
 class BackendRow:
-    """One backend of the run, also after it left. ``expected`` is in picks, integrated over epochs at pick time."""
+    """One backend of the run, also after it left. ``expected`` is in picks, integrated over epochs at pick time.
+
+    ``picks`` are what the policy decided, and what a verdict is made of; some may be ``given_back``, and nothing sent.
+    """
 
     key: str
     address: str
@@ -79,12 +82,18 @@ class BackendRow:
     left_s: float | None
     dropped: int = 0
     passed: int = 0  # attempts that failed here, and whose calls went on
+    given_back: int = 0  # picks that nothing was sent for: the call went elsewhere, or nowhere
     wire: Wire = field(default_factory=Wire)  # a second old at most
     band: tuple[float, float] | None = None  # where the same run, simulated, puts its share; once it is over
     ejections: int = 0  # as an outlier
     trips: int = 0  # times its breaker opened
     warmth: float = 1.0  # the part of its weight it has, while it warms up
     override: float | None = None  # the weight that counts now, where it is not the registry's
+
+    @property
+    def attempts(self) -> int:
+        """What was sent here, or is about to be."""
+        return self.picks - self.given_back
 
 
 @dataclass(frozen=True, slots=True)

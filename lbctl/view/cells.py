@@ -34,7 +34,7 @@ def expected(line: Line, width: int, look: Look) -> str:
 
 
 def actual(line: Line, width: int, look: Look) -> str:
-    """The share of all picks, in per cent."""
+    """The share of everything that was sent, in per cent."""
     return _number(percent(line.share), width)
 
 

@@ -20,7 +20,7 @@ _VERDICTS = {"balanced": "balanced", "too_few": "too few calls to judge", "not_a
 
 
 class _Row(NamedTuple):
-    """A backend, its shares of all picks, and the figures of its times."""
+    """A backend, its shares of what was sent and of what was due, and the figures of its times."""
 
     row: BackendRow
     share: float | None
@@ -36,12 +36,17 @@ def distribution_lines(report: Report, look: Look, width: int) -> list[str]:
     title = _titled(report, look, width)
     if not report.backends:
         return [*title, "  no backends"]
-    return [*title, *_table(report, look, width), *_tests(report)]
+    return [*title, *_table(report, look, width), *_tests(report), *_not_sent(report, width)]
 
 
 def picks_and_expected(report: Report) -> tuple[int, float]:
     """Return the sums over all backends."""
     return sum(row.picks for row in report.backends), sum(row.expected for row in report.backends)
+
+
+def given_back(report: Report) -> int:
+    """Return how many picks nothing was sent for."""
+    return sum(row.given_back for row in report.backends)
 
 
 def _titled(report: Report, look: Look, width: int) -> list[str]:
@@ -72,7 +77,8 @@ def _verdict(report: Report, look: Look) -> tuple[str, str]:
 def _worst(report: Report, row: BackendRow, look: Look) -> str:
     picks, expected = picks_and_expected(report)
     share, due = row.picks / (picks or 1), row.expected / (expected or 1)
-    return f"{look.show(row.address)} got {percent(share)}%, expected {percent(due)}% ({points(share - due)} pp)"
+    got = "was picked for" if given_back(report) else "got"
+    return f"{look.show(row.address)} {got} {percent(share)}%, expected {percent(due)}% ({points(share - due)} pp)"
 
 
 def _table(report: Report, look: Look, width: int) -> list[str]:
@@ -105,10 +111,10 @@ def _aligned(column: Sequence[str], width: int, look: Look) -> list[str]:
 
 
 def _rows(report: Report) -> Iterator[_Row]:
-    picks, expected = picks_and_expected(report)
+    attempts, expected = sum(row.attempts for row in report.backends), picks_and_expected(report)[1]
     stated = expected > 0 and report.balance.stated
     for row in report.backends:
-        share, due = row.picks / picks if picks else None, row.expected / expected if stated else None
+        share, due = row.attempts / attempts if attempts else None, row.expected / expected if stated else None
         yield _Row(row, share, due, digest(row.latency))
 
 
@@ -123,7 +129,7 @@ def _columns(report: Report, look: Look) -> list[_Column]:
         (stated or any(row.band for row in backends), "EXP%", _expected),
         (True, "ACT%", lambda each: percent(each.share)),
         (stated, f"{look.glyphs.delta}pp", _delta),
-        (True, "PICKS", lambda each: f"{each.row.picks:,}"),
+        (True, "SENT", lambda each: f"{each.row.attempts:,}"),
         (any(row.passed for row in backends), "RETRY", lambda each: f"{each.row.passed:,}"),
         (True, "ERR", lambda each: f"{each.row.errors:,}"),
         (True, "P50", lambda each: duration(each.times and each.times.p50)),
@@ -159,6 +165,18 @@ def _tests(report: Report) -> list[str]:
     if balance.max_over_expected is not None and balance.verdict != "not_applicable":
         words.append(f"largest actual/expected {balance.max_over_expected:.2f}")
     return ["  " + "; ".join(words)] if words else []
+
+
+def _not_sent(report: Report, width: int) -> list[str]:
+    """What was sent is in the table; the verdict is on what was picked."""
+    count = given_back(report)
+    if not count:
+        return []
+    picks = picks_and_expected(report)[0]
+    text = (
+        f"judged by {picks:,} picks: for {count:,} of them nothing was sent, since the calls went elsewhere or nowhere"
+    )
+    return wrap(text, width, initial_indent="  ", subsequent_indent="    ", break_on_hyphens=False)
 
 
 def _effect(balance: Balance) -> str:

@@ -139,21 +139,22 @@ def _repeated(found: Repeated | None) -> Document | None:
 
 
 def _backends(report: Report) -> list[Document]:
-    picks = sum(row.picks for row in report.backends)
+    attempts = sum(row.attempts for row in report.backends)
     expected = sum(row.expected for row in report.backends)
-    return [_backend(row, picks, expected, report.elapsed_s) for row in report.backends]
+    return [_backend(row, attempts, expected, report.elapsed_s) for row in report.backends]
 
 
-def _backend(row: BackendRow, picks: int, expected: float, elapsed_s: float) -> Document:
+def _backend(row: BackendRow, attempts: int, expected: float, elapsed_s: float) -> Document:
     return {
         "key": row.key,
         "address": row.address,
         "weight": row.weight,
         "weight_used": row.weight if row.override is None else round(row.override, 6),
         "expected_share": ratio(row.expected / expected) if expected else None,
-        "share": ratio(row.picks / picks) if picks else None,
+        "share": ratio(row.attempts / attempts) if attempts else None,
         "band": None if row.band is None else [ratio(edge) for edge in row.band],
         "picks": row.picks,
+        "attempts": row.attempts,
         "ok": row.ok,
         "errors": row.errors,
         "cancelled": row.cancelled,

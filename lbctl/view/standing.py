@@ -22,9 +22,10 @@ _STATES = {
 
 
 class Totals(NamedTuple):
-    """What the rows are measured against."""
+    """What the rows are measured against. ``picks`` are the policy's, ``attempts`` what was sent of them."""
 
     picks: int
+    attempts: int
     expected: float
     largest: float  # the share that fills a bar
     random: bool  # deviations are noise up to a point
@@ -39,7 +40,7 @@ class Line(NamedTuple):
     share: float | None
     expected: float | None  # 0..1
     delta: float | None
-    role: str  # the colour of the deviation
+    role: str  # the colour of the deviation of what was picked, which the policy answers for
     rps: float | None
     spark: Sequence[float]
 
@@ -47,21 +48,23 @@ class Line(NamedTuple):
 def totals(report: Report) -> Totals:
     """Return sums over all backends, including those that left."""
     picks = sum(row.picks for row in report.backends)
+    attempts = sum(row.attempts for row in report.backends)
     expected = sum(row.expected for row in report.backends)
     largest = max(
-        (max(row.picks / (picks or 1), row.expected / (expected or 1)) for row in report.backends),
+        (max(row.attempts / (attempts or 1), row.expected / (expected or 1)) for row in report.backends),
         default=0.0,
     )
     balance = report.balance
-    return Totals(picks, expected, largest or 1.0, balance.expectation == "multinomial", balance.stated)
+    return Totals(picks, attempts, expected, largest or 1.0, balance.expectation == "multinomial", balance.stated)
 
 
 def line(row: BackendRow, ui: Ui, now_s: float, sums: Totals, look: Look) -> Line:
     """Work out what the cells of a backend will say."""
-    share = row.picks / sums.picks if sums.picks else None
+    share = row.attempts / sums.attempts if sums.attempts else None
     expected = row.expected / sums.expected if sums.expected else None
     delta = share - expected if sums.stated and share is not None and expected is not None else None
-    role = _delta_role(delta, expected, sums, look)
+    picked = row.picks / sums.picks - expected if delta is not None and expected is not None else None
+    role = _delta_role(picked, expected, sums, look)
     series = ui.series
     return Line(
         row, ui.digests.of(row.latency, now_s), share, expected, delta, role, series.row_now(row), series.row(row)

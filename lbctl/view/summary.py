@@ -9,7 +9,7 @@ from lbctl.stats.report import ErrorGroup, Report
 from lbctl.view.bars import bar
 from lbctl.view.connections import connection_lines
 from lbctl.view.digest import Digest, digest
-from lbctl.view.distribution import START_S, distribution_lines, picks_and_expected
+from lbctl.view.distribution import START_S, distribution_lines
 from lbctl.view.event_panel import SERVER_FAULTS, event_lines_whole
 from lbctl.view.explanation import explanation_lines
 from lbctl.view.guard_lines import guard_lines
@@ -82,14 +82,12 @@ def _totals(report: Report, look: Look, *, verbose: bool) -> list[str]:
         f"  requests  {report.completed:>9,} in {_seconds(report.elapsed_s)} ({rate(done)}/s), {_mode(report)}",
         f"  ok        {report.ok:>9,} {share:<9}  {look.paint(role, failed)}    cancelled {report.cancelled:,}",
     ]
-    picks = picks_and_expected(report)[0]  # more than calls where some were picked again, or dropped at their backend
     extra = [
         words
         for number, words in (
             (report.dropped, f"dropped {report.dropped:,}"),
             (transparent(report), f"retries {transparent(report):,} ({report.attempts:,} attempts)"),
             (report.in_flight, f"still in flight {report.in_flight:,}"),
-            (picks != report.completed + report.in_flight, f"picks {picks:,}"),
         )
         if number
     ]

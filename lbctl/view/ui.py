@@ -33,7 +33,7 @@ def natural(text: str) -> tuple[float | str, ...]:
 # the name in the rule above the table, and the order it stands for; ties stay in report order
 SORTS: tuple[tuple[str, _SortKey], ...] = (
     ("addr", lambda row, ui, now_s: natural(row.address)),
-    ("share", lambda row, ui, now_s: (-row.picks,)),
+    ("share", lambda row, ui, now_s: (-row.attempts,)),
     ("delta", lambda row, ui, now_s: (-abs(row.picks - row.expected),)),
     ("rps", lambda row, ui, now_s: (-(ui.series.row_now(row) or 0.0),)),
     ("err", lambda row, ui, now_s: (-row.errors,)),

@@ -296,7 +296,7 @@ class Rig:
             if not others:  # two keys may share an address
                 assert lane.peer.in_flight == sum(len(held[subchannel]) for subchannel in mine)
         unwritten = sum(not call.written_ns for calls in held.values() for call in calls)
-        attempts = sum(lane.peer.picks for lane in self.backends.lanes.values()) - engine.given_back
+        attempts = sum(lane.peer.sent for lane in self.backends.lanes.values())
         assert attempts - unwritten == self.tally.wait.total
 
     def _check_counts(self) -> None:

@@ -118,7 +118,8 @@ def consistent(report: Report) -> None:
     assert report.retries == sum(report.retried.values())
     assert all(0 <= wait.share <= 1 for wait in report.waits.values())
     assert report.service_time.total_us <= report.latency.total_us
-    assert report.wait.total <= report.attempts <= sum(row.picks for row in rows)
+    assert report.wait.total <= report.attempts == sum(row.attempts for row in rows)
+    assert all(0 <= row.given_back <= row.picks for row in rows)
     assert abs(sum(row.expected for row in rows) - sum(row.picks for row in rows)) < 1e-6 * max(1, report.issued)
     assert len({(row.key, row.address) for row in rows}) == len(rows)
     times = [event.t_s for event in report.events]

@@ -97,6 +97,20 @@ async def test_a_failed_call_is_sent_again_elsewhere_after_its_delay() -> None:
     await rig.aclose()
 
 
+async def test_of_each_backend_what_was_sent_is_what_it_saw_and_the_law_knows_all_picks() -> None:
+    rig = Rig(plan(1, 30), repeating=retrying())
+    await rig.begin(1, 2, 3)
+    while not rig.idle:
+        (failing_now,) = (port for port in (1, 2, 3) if rig.end(port).waiting)
+        if await answer(rig, unavailable if failing_now == 2 else h2.reply) == 2:
+            await wait_out(rig)
+    peers = [rig.backends.lanes[instance(number).identity].peer for number in (1, 2, 3)]
+    assert [peer.sent for peer in peers] == [rig.end(number).heads for number in (1, 2, 3)]
+    assert sum(peer.sent for peer in peers) == rig.backends.attempts == 30 + counts(rig)[2]
+    assert max(peer.judged for peer in peers) - min(peer.judged for peer in peers) <= 1  # turns, to the pick
+    await rig.aclose()
+
+
 @pytest.mark.parametrize("seed", range(6))
 @pytest.mark.parametrize("policy", ["random", "weighted_random", "p2c"])
 async def test_chance_sends_no_attempt_where_one_was(policy: str, seed: int) -> None:

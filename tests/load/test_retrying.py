@@ -161,10 +161,11 @@ def picked(order: str, tried: str, among: str = "ABC", name: str = "round_robin"
         balancer.mark(peer, ready=True)
     peers = {peer.instance.key: peer for peer in change.added}
     assert balancer.picker is not None
-    found, given_back = pick_again(balancer.picker, Call(0, b"", tuple(peers[key] for key in tried)), balancer)
+    found = pick_again(balancer.picker, Call(0, b"", tuple(peers[key] for key in tried)), balancer)
+    given_back = sum(peer.returned for peer in change.added)
     assert sum(peer.picks for peer in change.added) == given_back + 1
-    assert sum(peer.finished for peer in change.added) == given_back
-    assert found.in_flight == 1
+    assert [peer for peer in change.added if peer.sent] == [found]
+    assert (found.sent, found.in_flight) == (1, 1)
     return found.instance.key, given_back
 
 
@@ -198,6 +199,6 @@ def test_in_a_round_robin_no_attempt_meets_an_earlier_one_before_all_were_tried(
     assert picker is not None
     tried: tuple[Peer, ...] = ()
     for _ in range(12):
-        tried += (pick_again(picker, Call(0, b"", tried), balancer).peer,)
+        tried += (pick_again(picker, Call(0, b"", tried), balancer),)
     assert len(set(tried[:5])) == 5
     assert all(one is not other for one, other in pairwise(tried))

@@ -302,7 +302,7 @@ async def test_retries_and_calls_given_back_are_in_the_attempts() -> None:
         await stage.do(lambda: (old.answer(2), stage.end(1).answer(2)))
         report = await stage.over()
         assert (report.ok, report.attempts, report.retries, report.wait.total) == (4, 5, 1, 5)
-        assert report.backends[0].picks == 7
+        assert (report.backends[0].picks, report.backends[0].attempts, report.backends[0].given_back) == (7, 5, 2)
 
 
 async def test_shares_follow_the_weights_exactly() -> None:

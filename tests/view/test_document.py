@@ -179,6 +179,15 @@ def test_shares_of_a_run_without_picks_are_null_not_zero() -> None:
     assert (backend["share"], backend["expected_share"], backend["latency_ms"]) == (None, None, None)
 
 
+def test_the_share_of_a_backend_is_of_what_was_sent() -> None:
+    picked = row(1, 1, 300, 300.0, Histogram()), replace(row(2, 1, 300, 300.0, Histogram()), given_back=200)
+    backends = validate(run_document(replace(EMPTY, backends=picked)), "run")["backends"]
+    assert [(each["picks"], each["attempts"], each["share"]) for each in backends] == [
+        (300, 300, 0.75),
+        (300, 100, 0.25),
+    ]
+
+
 def test_latency_is_in_milliseconds_with_exact_ends() -> None:
     figures = latency_ms(times(400, 400, 500, 900, 1000, 1001, 3000))
     assert figures is not None

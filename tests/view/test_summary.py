@@ -53,12 +53,20 @@ def test_more_than_a_dozen_events_are_counted() -> None:
     assert lines[-1] == "  3 more, all in the JSON document"
 
 
-def test_picks_are_told_where_they_are_not_calls() -> None:
+def test_shares_are_of_what_was_sent_and_picks_that_were_not_are_told() -> None:
     report = sample(3, in_flight=0)
-    assert "picks" not in summary(report)
-    again = replace(report.backends[0], picks=report.backends[0].picks + 80)
-    text = summary(replace(report, backends=(again, *report.backends[1:])))
-    assert f"  also      picks {report.completed + 80:,}" in text.splitlines()
+    rows = [replace(row, picks=300, expected=300.0, weight=1) for row in report.backends]
+    rows[1] = replace(rows[1], given_back=91)
+    text = summary(replace(report, backends=tuple(rows)))
+    assert [line.split()[2:6] for line in section(text, "Distribution")[1:4]] == [
+        ["33.3", "37.1", "+3.7", "300"],
+        ["33.3", "25.8", "-7.5", "209"],
+        ["33.3", "37.1", "+3.7", "300"],
+    ]
+    assert "  judged by 900 picks: for 91 of them nothing was sent, since the calls went" in text.splitlines()
+    assert "nothing was sent" not in summary(
+        replace(report, backends=tuple(replace(row, given_back=0) for row in rows))
+    )
 
 
 def test_what_is_longer_than_a_line_goes_on_below_and_is_not_cut() -> None:
