@@ -6,11 +6,11 @@ those repetitions is what the policy does. The model is not the world (times dep
 the band is widened: by a tenth of its middle, and by 2 percentage points unless that is more than half of the middle.
 
 A backend's slow moments come together, and a policy that goes by small differences in latency follows them, where the
-model draws every time by itself. So in each repetition every backend is up to a tenth slower or faster throughout.
+model draws every time by itself. So in each repetition every backend is up to 15 % slower or faster throughout.
 
     3 backends that take 10, 20 and 40 ms, least_request, 30 in flight
-    quantiles   0.463  0.499  0.520    0.300  0.319  0.348    0.171  0.181  0.205
-    widened     0.413  -      0.569    0.268  -      0.380    0.151  -      0.225
+    quantiles   0.455  0.499  0.529    0.293  0.319  0.360    0.168  0.180  0.212
+    widened     0.406  -      0.579    0.261  -      0.392    0.148  -      0.232
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ _MOST_REPETITIONS: Final = 200
 _IN_ALL: Final = REPETITIONS * CALLS
 _WARM_UP: Final = 0.2  # of a repetition that is shorter than the run: its beginning would count for too much
 _TAIL: Final = 0.005
-_WANDERS: Final = 0.1  # part of its times by which a backend is slower or faster for the time of a repetition
+_WANDERS: Final = 0.15  # part of its times by which a backend is slower or faster for the time of a repetition
 RELATIVE, ABSOLUTE, LEAST = 0.1, 0.02, 0.002
 
 
