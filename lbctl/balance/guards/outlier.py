@@ -14,15 +14,20 @@ out at 140, back at 240 ...
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from random import Random
+from typing import Final
 
 from lbctl.balance.guards.base import EJECTED, Ended, Guard, Rotation, seconds, spelled_s
 from lbctl.balance.guards.outlier_math import Sample, by_failures, by_success_rate, spread
 from lbctl.balance.peer import Peer
 from lbctl.balance.policies.options import option
 from lbctl.model import Reply
+
+_FULL: Final = "max-ejection-percent"  # what keeps an outlier in
+_CHANCE: Final = "enforcement"
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,6 +75,9 @@ class OutlierDetection(Guard):
         self._ejections: dict[Peer, int] = {}  # of earlier memberships
         self._next_ns: int | None = None
         self._looks = self._judged = 0
+        self._kept: dict[Peer, str] = {}  # outliers of this look that there was no room for outside, and why they are
+        self._told: frozenset[Peer] = frozenset()  # those of the look before
+        self._spared: Counter[str] = Counter()  # ejections that were not made, by what prevented them
         self._most = (0, 0)  # backends, and those of them with enough calls, at the best look
 
     def succeeded(self, peer: Peer, attempts: Sequence[Ended], now_ns: int) -> None:
@@ -92,6 +100,14 @@ class OutlierDetection(Guard):
         return {"ejections": self._ejections.get(peer, 0) + (record.ejections if record is not None else 0)}
 
     def doubts(self) -> Iterable[str]:
+        for why, count in self._spared.items():
+            ejections = "1 ejection was" if count == 1 else f"{count:,} ejections were"
+            limit = (
+                f"{why} {self._options.max_ejection_percent} allows no more"
+                if why == _FULL
+                else f"{why} spared {'it' if count == 1 else 'them'}"
+            )
+            yield f"outlier detection: {ejections} not made, {limit}"
         if not self._looks or self._judged:
             return
         backends, busy = self._most
@@ -146,6 +162,7 @@ class OutlierDetection(Guard):
             self._by_success_rate(samples, records, now_ns)
         if self._options.detect != "success-rate":
             self._by_failures(samples, records, now_ns)
+        self._tell_kept()
         if not envoy:
             self._let_back(records, now_ns)
 
@@ -185,9 +202,14 @@ class OutlierDetection(Guard):
     ) -> None:
         """Eject an outlier unless too many are out, or chance spares it; one that is out already stays out longer."""
         ejected = sum(record.ejected_ns is not None for record in records.values())
-        if self._spares(ejected, len(records), enforcement):
-            return
         record, options = records[peer], self._options
+        obstacle = self._obstacle(ejected, len(records), enforcement)
+        if obstacle:
+            if record.ejected_ns is None:
+                self._spared[obstacle] += 1
+                if obstacle == _FULL:
+                    self._kept[peer] = why
+            return
         record.ejected_ns = now_ns
         record.multiplier += 1
         record.ejections += 1
@@ -195,17 +217,38 @@ class OutlierDetection(Guard):
         lasts_ns = self._lasts_ns(record)
         self._rotation.on_note("ejected", peer, f"ejected for {spelled_s(lasts_ns)} by {options.dialect}: {why}", "bad")
 
-    def _spares(self, ejected: int, total: int, enforcement: int) -> bool:
+    def _tell_kept(self) -> None:
+        """Say once who is an outlier and stays in; again when it is somebody else."""
+        kept = {peer: why for peer, why in self._kept.items() if not peer.bars}
+        self._kept = {}
+        if kept and self._told != kept.keys():
+            limit = f"{_FULL} {self._options.max_ejection_percent} allows no more out"
+            peer, why = next(iter(kept.items()))
+            others = len(kept) - 1
+            who = (
+                f"and {others:,} more outliers stay"
+                if others > 1
+                else "and another outlier stay"
+                if others
+                else "stays"
+            )
+            self._rotation.on_note("health", peer, f"{who} in the rotation, {limit}: {why}", "bad")
+        self._told = frozenset(kept)
+
+    def _obstacle(self, ejected: int, total: int, enforcement: int) -> str:
+        """What keeps an outlier from being ejected, or nothing."""
         options = self._options
         if options.dialect == "core":
             drawn = self._rng.randrange(1, 100)  # drawn in any case, and never 0
             full = ejected > 0 and 100 * ejected >= options.max_ejection_percent * total
-            return drawn >= enforcement or full
+            return _FULL if full else _CHANCE if drawn >= enforcement else ""
         if options.dialect == "envoy":
             full = 100 * (ejected + 1) > options.max_ejection_percent * total
         else:
             full = 100 * ejected >= options.max_ejection_percent * total
-        return full or self._rng.randrange(100) >= enforcement
+        if full:
+            return _FULL
+        return _CHANCE if self._rng.randrange(100) >= enforcement else ""
 
     def _lasts_ns(self, record: _Record) -> int:
         base, longest = seconds(self._options.base_ejection_time), seconds(self._options.max_ejection_time)

@@ -223,6 +223,29 @@ def test_how_many_of_five_may_be_out(percent: int, dialect: str, ejected: int) -
     assert sum(bool(peer.bars) for peer in one.balancer.peers.values()) == ejected
 
 
+def test_outliers_that_there_is_no_room_for_outside_are_told_once_and_counted() -> None:
+    one = ward(max_ejection_percent=20, detect="failure-percentage", failure_hosts=3)
+    for failing in ("AB", "AB", "ABC", "ABC", ""):  # A is ejected, and is out all the time
+        answer(one, dict.fromkeys(failing, 100))
+        one.pass_(10)
+    assert one.inside == "ABCDE"
+    assert one.events("health") == [
+        "B: stays in the rotation, max-ejection-percent 20 allows no more out: 100.0% of its 100 calls failed",
+        "B: and another outlier stay in the rotation, max-ejection-percent 20 allows no more out:"
+        " 100.0% of its 100 calls failed",
+    ]
+    told = "outlier detection: 6 ejections were not made, max-ejection-percent 20 allows no more"
+    assert list(one.guards[0].doubts()) == [told]
+
+
+def test_an_outlier_that_chance_spares_is_counted_apart() -> None:
+    one = ward(failure_enforcement=0, detect="failure-percentage")
+    answer(one, {"A": 100})
+    one.pass_(10)
+    assert (one.inside, one.told) == (FIVE, [])
+    assert list(one.guards[0].doubts()) == ["outlier detection: 1 ejection was not made, enforcement spared it"]
+
+
 @pytest.mark.parametrize(("enforcement", "dialect", "rate"), [
     (0, "grpc", 0.0), (1, "grpc", 0.01), (50, "grpc", 0.5), (100, "grpc", 1.0),
     (1, "core", 0.0), (50, "core", 49 / 99), (100, "core", 1.0), (50, "envoy", 0.5),
@@ -236,7 +259,7 @@ def test_ejections_are_enforced_as_often_as_the_dialect_says(enforcement: int, d
         one.balancer,
         Random(5),
     )
-    spared = sum(guard._spares(0, 5, enforcement) for _ in range(4000))
+    spared = sum(bool(guard._obstacle(0, 5, enforcement)) for _ in range(4000))
     assert 1 - spared / 4000 == pytest.approx(rate, abs=0.03)
 
 
