@@ -12,7 +12,7 @@ from __future__ import annotations
 from math import exp, inf
 from typing import Final, NamedTuple
 
-_NEVER_NS: Final = -(1 << 62)  # what was an age ago counts nothing
+NEVER_NS: Final = -(1 << 62)  # what was an age ago counts nothing
 _NO_WINDOW_NS: Final = 1e-3
 
 
@@ -34,7 +34,7 @@ class LoadBand:
         self.width = 1
         self.in_flight = 0
         self.average = 0.0
-        self._seen_ns = _NEVER_NS
+        self._seen_ns = NEVER_NS
 
     def fit(self, limits: Limits, most: int) -> None:
         """Go by these limits from now on, with so many backends at most."""

@@ -30,6 +30,7 @@ FORMS: list[tuple[str, dict[str, str]]] = [
     ("kratos_p2c", {}),
     *(("peak_ewma", {"dialect": dialect}) for dialect in ("finagle", "tower", "envoy")),
     ("prequal", {}),
+    ("aperture", {}),
 ]
 LOAD_AWARE = pytest.mark.parametrize(("policy", "options"), FORMS, ids=str)
 REPORTED = {

@@ -27,8 +27,11 @@ deterministic aperture, with --policy p2c.
 
 Weights are ignored. A backend that leaves or is out of the rotation makes
 room for the next one in the order. The width outlives the picker. A failed
-call counts as in flight for the failure penalty, as in p2c, but not for the
-width. Finagle connects to those it uses; lbctl connects to all, to show them.
+call counts as in flight for the failure penalty, as in p2c. Until that is
+over its backend does not count for the width, so one more is used: else one
+that fails at once would keep everything to itself, as calls hardly are in
+flight there. Finagle connects to those it uses; lbctl connects to all, to
+show them.
 """
 
 from __future__ import annotations
@@ -37,13 +40,13 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from lbctl.balance.hashing.functions import xxh64
-from lbctl.balance.load_band import Limits, LoadBand
+from lbctl.balance.load_band import NEVER_NS, Limits, LoadBand
 from lbctl.balance.peer import Peer
 from lbctl.balance.penalty import Kept, remembered
-from lbctl.balance.policies.base import Call, Expectation, Law, Policy, Setup, Why, equal
+from lbctl.balance.policies.base import Call, Expectation, Policy, Setup, Why
 from lbctl.balance.policies.options import option
 from lbctl.balance.policies.p2c import P2c
-from lbctl.balance.policies.penalised import failure_penalty
+from lbctl.balance.policies.penalised import Penalised, failure_penalty
 from lbctl.model import Reply
 
 
@@ -51,11 +54,15 @@ from lbctl.model import Reply
 class Options:
     """The band, and whose order it is."""
 
-    low: float = option(0.875, "calls in flight for each backend, on average, below which fewer are used", least=0)
-    high: float = option(1.125, "calls in flight for each backend, on average, above which more are used", above=0)
+    low: float = option(
+        0.875, "calls in flight for each backend, on average, below which fewer are used", least=0, most=1_000_000
+    )
+    high: float = option(
+        1.125, "calls in flight for each backend, on average, above which more are used", above=0, most=1_000_000
+    )
     window: float = option(15.0, "time over which calls in flight are averaged", least=0, unit="duration")
-    min_aperture: int = option(1, "how many backends are used at least", least=1)
-    seed: int = option(0, "whose order of backends; clients should have different ones", least=0)
+    min_aperture: int = option(1, "how many backends are used at least", least=1, most=1_000_000)
+    seed: int = option(0, "whose order of backends; clients should have different ones", least=0, most=(1 << 32) - 1)
     failure_penalty: float = failure_penalty()
 
     def __post_init__(self) -> None:
@@ -73,19 +80,19 @@ class _Kept(Kept):
         self.band: LoadBand | None = None
 
 
-class Aperture:
+class Aperture(Penalised[_Kept]):
     """Two choices among the first of its peers; how many is the peers' memory."""
 
     def __init__(self, peers: Sequence[Peer], setup: Setup) -> None:
+        super().__init__(peers, setup, _Kept)
         options: Options = setup.options
-        self._peers = peers
         self._setup = setup
         self._order = sorted(peers, key=lambda peer: xxh64(peer.instance.address.encode(), options.seed))
         self._band = _band_of(peers)
         self._band.fit(Limits(options.low, options.high, round(options.window * 1e9), options.min_aperture), len(peers))
         self._moved = self._band.moved
         self._uncounted = 0  # picks until calls in flight are counted anew
-        self._open()
+        self._open(NEVER_NS)
 
     def pick(self, call: Call) -> Peer:
         peer = self._pick(call)
@@ -99,29 +106,35 @@ class Aperture:
         self._begun(call)
         return peer, why._replace(text=f"{text}; {why.text}")
 
-    def law(self) -> Law:
-        return Law(equal(self._peers))
-
-    def retire(self) -> None:
-        """Leave nothing behind but what the peers remember."""
-
     def ended(self, peer: Peer, begun_ns: int, now_ns: int, reply: Reply) -> None:
-        self._learn(peer, begun_ns, now_ns, reply)
-        if self._moved(-1, now_ns):
-            self._open()
+        super().ended(peer, begun_ns, now_ns, reply)
+        moved = self._moved(-1, now_ns)
+        if moved or (reply.code and peer.memory.count and peer not in self._failing):
+            self._open(now_ns)
 
     def _begun(self, call: Call) -> None:
+        recovered = False
         if not self._uncounted:
             # Others send calls too: those that try a backend out, and pickers before this one.
             self._band.in_flight = sum(peer.in_flight for peer in self._peers)
             self._uncounted = len(self._peers)
+            recovered = any(not peer.memory.at(call.now_ns) for peer in self._failing)
         self._uncounted -= 1
-        if self._moved(1, call.now_ns):
-            self._open()
+        if self._moved(1, call.now_ns) or recovered:
+            self._open(call.now_ns)
 
-    def _open(self) -> None:
-        self._inside = P2c(self._order[: self._band.width], self._setup)
-        self._pick, self._learn = self._inside.pick, self._inside.ended
+    def _open(self, now_ns: int) -> None:
+        """Use as many as the width says, and those before them that failed of late."""
+        inside: list[Peer] = []
+        self._failing: set[Peer] = set()
+        for peer in self._order:
+            if len(inside) - len(self._failing) == self._band.width:
+                break
+            inside.append(peer)
+            if peer.memory.at(now_ns):
+                self._failing.add(peer)
+        self._inside = P2c(inside, self._setup)
+        self._pick = self._inside.pick
 
 
 def _band_of(peers: Sequence[Peer]) -> LoadBand:
