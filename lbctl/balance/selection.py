@@ -154,6 +154,18 @@ class Selection:
             peer.aside = ""
         return Choice((Share(100, reachable),), Mode.PANIC)
 
+    def told(self, listed: Collection[Peer]) -> list[str]:
+        """Who is used at all, and who is not although nothing is wrong with it; after ``choose``."""
+        found, members = [], [peer for peer in listed if peer.aside != NOT_IN_SUBSET]
+        if self.subset is not None:
+            found.append(f"subset {self.subset.kind}: {len(members):,} of {len(listed):,} backends are used")
+        if self.zone is not None:
+            near, far = self._levels(_of_weight(members))
+            calls = "no calls" if all(peer.aside for peer in far) else "calls, too"
+            others = f", the others get {calls}" if far else ""
+            found.append(f"zone {self.zone.name}: {len(near):,} of {len(near) + len(far):,} backends are in it{others}")
+        return found
+
     def doubts(self, listed: Collection[Peer]) -> list[str]:
         """What the rules cannot do here."""
         zone, found = self.zone, []

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Final
 
 from lbctl.balance.balancer import Balancer
@@ -12,14 +12,13 @@ from lbctl.balance.peer import Peer
 from lbctl.balance.selection import Mode
 from lbctl.clock import Clock
 from lbctl.load.admission import Gate
+from lbctl.load.spells import Note, Spells
 
 _TICK_S: Final = 0.02
 _TOLD: Final = {
     Mode.WAIT: "every backend that can be reached is out of the rotation: calls wait for one to come back",
     Mode.FAIL: "every backend that can be reached is out of the rotation: calls fail at once",
 }
-
-Note = Callable[[str, str | None, str, str], None]  # kind, backend, text, level
 
 
 class Guarding:
@@ -33,6 +32,9 @@ class Guarding:
         self._guards = plan.guards(balancer, seed)
         self._timer: asyncio.TimerHandle | None = None
         self._mode = Mode.NORMAL
+        self._spells = Spells(plan.breakers, note)
+        self._version = -1  # of the balancer, when it was looked at
+        self._used: Sequence[str] = ()  # what was told of subset and zone
         self.gate: Gate | None = None
         if plan.breakers or plan.selection.when_all_out is Mode.FAIL:
             self.gate = Gate(balancer, plan.admission(seed))
@@ -49,11 +51,17 @@ class Guarding:
         if self._timer is not None:
             self._timer.cancel()
             self._timer = None
+            self._spells.end(self.turned_away, self._now())
 
     def _tick(self) -> None:
         self._timer = asyncio.get_running_loop().call_later(_TICK_S, self._tick)
-        self._balancer.tick(self._now())
+        now = self._now()
+        self._balancer.tick(now)
+        self._spells.look(self.turned_away, now)
         self._look_at_mode()
+        if self._balancer.version != self._version:
+            self._version = self._balancer.version
+            self._look_at_use()
 
     def _look_at_mode(self) -> None:
         """Tell when too many backends are out of the rotation, and when no more."""
@@ -69,6 +77,13 @@ class Guarding:
             self._note("health", None, f"panic: {out}, so all that can be reached are used", "bad")
         else:
             self._note("health", None, _TOLD[mode], "bad")
+
+    def _look_at_use(self) -> None:
+        """Tell who is used at all, at the beginning and whenever that changes."""
+        before, self._used = self._used, tuple(self.plan.selection.told(self._balancer.peers.values()))
+        for text in self._used:
+            if text not in before:
+                self._note("policy", None, text, "change")
 
     def counts(self, peer: Peer) -> Mapping[str, int]:
         """What was done to this backend so far."""

@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
+import asyncio
 from dataclasses import replace
 
 import pytest
 
+from lbctl.balance.guards.breakers import MaxRequestsOptions
 from lbctl.balance.guards.circuit import CircuitOptions
 from lbctl.balance.guards.outlier import OutlierOptions
 from lbctl.balance.guards.plan import GuardPlan
 from lbctl.balance.guards.slow_start import SlowStart, SlowStartOptions
-from lbctl.balance.selection import Selection
+from lbctl.balance.selection import Selection, ZoneOptions
 from lbctl.balance.subset import SubsetOptions
 from lbctl.load.plan import Plan, Task
 from lbctl.stats.report import BackendRow
@@ -150,6 +152,35 @@ async def test_who_is_not_in_the_subset_is_not_even_connected() -> None:
         newcomers = [n for n in outside if stage.host(n).dialled]
         assert len(newcomers) == 1
         assert row(stage, newcomers[0]).state == "ready"
+
+
+async def test_who_is_used_at_all_is_told_at_the_beginning_and_when_it_changes() -> None:
+    chosen = Selection(subset=SubsetOptions(size=2), zone=ZoneOptions("a"))
+    zoned = [replace(instance(number), metadata={"zone": "a"}) for number in (1, 2, 3)]
+    async with staged(guarded(plan(concurrency=4), selection=chosen)) as stage:
+        await stage.apply(*zoned)
+        await stage.run.backends.settled()
+        stage.driving = asyncio.create_task(stage.run.drive())
+        await stage.until(lambda: [event.text for event in stage.report().events if event.kind == "policy"])
+        await stage.apply(*zoned, instance(4))
+        await stage.until(lambda: "subset random: 2 of 4 backends are used" in stage.texts())
+        told = [event.text for event in stage.report().events if event.kind == "policy"]
+        assert told[:2] == ["subset random: 2 of 3 backends are used", "zone a: 2 of 2 backends are in it"]
+
+
+async def test_a_breaker_that_turns_calls_away_is_two_events_not_one_a_call() -> None:
+    limit = {"max-requests": MaxRequestsOptions(limit=2)}
+    async with staged(guarded(plan(concurrency=4, requests=40, timeout_s=0), breakers=limit)) as stage:
+        await stage.drive(1, 2)
+        await stage.until(lambda: "max-requests: begins to turn calls away" in stage.texts())
+        await answer(stage, "12")
+        report = await stage.over()
+        away = report.turned_away["max-requests"]
+        assert away > 10
+        assert [event.text for event in report.events if event.kind == "breaker"] == [
+            "max-requests: begins to turn calls away",
+            f"max-requests: {away} calls turned away by the end of the run",
+        ]
 
 
 async def test_who_comes_during_the_run_warms_up_and_says_how_far_it_is() -> None:
