@@ -54,6 +54,7 @@ from lbctl.balance.policies.options import option
 from lbctl.model import Reply
 
 _RECOUNT: Final = 64  # picks after which calls in flight are counted anew, or as many as there are peers
+_MOST_FACTOR: Final = 1_000_000
 _ENVOY_LEAST: Final = 1024  # points of its ring
 
 
@@ -64,6 +65,10 @@ class Options:
     factor: float = option(1.25, "times its share that a backend may have in flight; inf for no bound", least=1.0)
     probe: str = option("ring", "who is next when a backend is full", choices=("ring", "envoy"))
     replicas: int = option(0, "points on the ring per unit of weight; 0: 100", least=0, most=10_000)
+
+    def __post_init__(self) -> None:
+        if _MOST_FACTOR < self.factor < math.inf:
+            raise ValueError(f"factor={self.factor:g} is above {_MOST_FACTOR}; inf is no bound")
 
 
 class Bounded(RingPicker, ABC):

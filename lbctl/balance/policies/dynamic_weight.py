@@ -52,13 +52,15 @@ class Options:
 
     interval: float = option(60.0, "how often weights are looked at", least=0.01, unit="duration")
     window: float = option(300.0, "of how long calls are looked at", least=0.01, unit="duration")
-    min_requests: int = option(10, "calls in the window with fewer of which the registered weight stands", least=1)
+    min_requests: int = option(
+        10, "calls in the window with fewer of which the registered weight stands", least=1, most=1_000_000
+    )
     error_high: float = option(0.10, "part of calls that fails above which a weight is halved", least=0, most=1)
     error_low: float = option(0.01, "part of calls that fails below which it is doubled", least=0, most=1)
     latency_high: float = option(0.1, "mean above which a weight is 1 less", least=0, unit="duration")
     latency_low: float = option(0.01, "mean below which it is 1 more", least=0, unit="duration")
-    min: int = option(1, "the least that a weight is lowered to", least=1)
-    max: int = option(10, "the most that a weight is raised to", least=1)
+    min: int = option(1, "the least that a weight is lowered to", least=1, most=1_000_000)
+    max: int = option(10, "the most that a weight is raised to", least=1, most=1_000_000)
     base: str = option("smooth_wrr", "the policy that picks by the weights", choices=tuple(_BASES))
     base_opt: str = option("", "options of that policy: name=value, joined by +")
 

@@ -6,7 +6,8 @@
         decay: float = option(10.0, "seconds until a sample has lost 63 % of its influence", above=0, unit="duration")
         dialect: str = option("crc32", "whose ring", choices=("crc32", "ketama"))
 
-Names are typed as they stand here, or with dashes. Durations are kept in seconds and typed with a unit.
+Names are typed as they stand here, or with dashes. Durations are kept in seconds and typed with a unit: 0, or from a
+nanosecond to a year. Whole numbers have 64 bits.
 """
 
 from __future__ import annotations
@@ -21,6 +22,9 @@ from typing import Any, Final
 from lbctl.errors import UsageError
 
 _DURATION: Final = re.compile(r"(\d+(?:\.\d+)?|\.\d+)(us|ms|s|m|h)?")
+_NANOSECOND: Final = 1e-9  # what is shorter would be no time at all
+_YEAR_S: Final = 365 * 86400.0
+_WORD: Final = 1 << 63
 _SECONDS: Final = {"us": 1e-6, "ms": 1e-3, "s": 1.0, "m": 60.0, "h": 3600.0, None: 1.0}
 _YES: Final = {"true": True, "yes": True, "on": True, "1": True, "false": False, "no": False, "off": False, "0": False}
 
@@ -131,14 +135,25 @@ def _number(where: str, text: str, about: _About, *, whole: bool) -> float:
         found = _DURATION.fullmatch(text)
         if found is None:
             raise UsageError(f"{where} is not a duration, such as 500ms or 10s")
-        return float(found[1]) * _SECONDS[found[2]]
+        return _bounded(where, float(found[1]) * _SECONDS[found[2]])
     try:
         number = int(text) if whole else float(text)
     except ValueError:
         raise UsageError(f"{where} is not a {'whole ' if whole else ''}number") from None
     if not math.isfinite(number) and about.most != math.inf:
         raise UsageError(f"{where} is not a finite number")
+    if whole and abs(number) >= _WORD:
+        raise UsageError(f"{where} has more than 64 bits")
     return number
+
+
+def _bounded(where: str, seconds: float) -> float:
+    """A duration that can be told from 0, and added to others."""
+    if 0 < seconds < _NANOSECOND:
+        raise UsageError(f"{where} is shorter than a nanosecond")
+    if seconds > _YEAR_S:
+        raise UsageError(f"{where} is longer than a year")
+    return seconds
 
 
 def _values(default: object, about: _About) -> str:

@@ -54,8 +54,8 @@ class Options:
     """How a draw is made."""
 
     form: str = option("table", "how a draw is made", choices=_FORMS)
-    threshold: int = option(20, "hybrid: the largest weight that is listed", least=0)
-    memory_limit: int = option(1 << 20, "dynamic: bytes of the list", least=1)
+    threshold: int = option(20, "hybrid: the largest weight that is listed", least=0, most=1000)
+    memory_limit: int = option(1 << 20, "dynamic: bytes of the list", least=1, most=1 << 30)
     mapping: str = option("clamp", "dynamic: what becomes of weights that are too large", choices=("clamp", "scale"))
 
 

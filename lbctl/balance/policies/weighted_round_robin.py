@@ -71,7 +71,7 @@ class Options:
     blackout_period: float = option(10.0, "how long first reports do not count", least=0, unit="duration")
     weight_expiration_period: float = option(180.0, "how long a report counts", above=0, unit="duration")
     weight_update_period: float = option(1.0, "how often weights are looked at", least=0.1, unit="duration")
-    error_utilization_penalty: float = option(1.0, "what an error costs, in utilization", least=0)
+    error_utilization_penalty: float = option(1.0, "what an error costs, in utilization", least=0, most=1000)
     metric_names_for_computing_utilization: str = option("", "metrics instead of the utilization, joined by commas")
     clamp: str = option("core", "how far apart weights may be: as in C++, in Java, or any as in Go", choices=CLAMPS)
 
