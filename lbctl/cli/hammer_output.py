@@ -83,10 +83,7 @@ class Sink:
             if self._save is not None and not hung_up:
                 self.note(f"saved {self._save}")
         if report is not None and report.end_reason == "error":
-            raise CannotCall(
-                "the run was given up: no backend was ready any more",
-                f"see what is left of it: lbctl ls {report.service} --check",
-            )
+            raise _given_up(report)
         if report is not None and not hung_up:
             self._judge(report, number)
         return ExitCode.OK if number is None else 128 + number
@@ -157,3 +154,11 @@ def _claim(path: Path) -> bool:
 
 def _reason(error: OSError) -> str:
     return (error.strerror or str(error)).lower()
+
+
+def _given_up(report: Report) -> CannotCall:
+    """Nobody could be used: it makes a difference whether that is for want of backends."""
+    if "rotation" not in report.given_up:
+        hint = f"see what is left of it: lbctl ls {report.service} --check"
+        return CannotCall("the run was given up: no backend was ready any more", hint)
+    return CannotCall(f"the run was given up: {report.given_up}", "--when-all-out panic uses them all the same")

@@ -15,6 +15,7 @@ from lbctl.balance.guards.base import moves_on
 from lbctl.balance.keys import Keys
 from lbctl.balance.peer import Peer
 from lbctl.balance.policies.base import Call
+from lbctl.balance.selection import Mode
 from lbctl.clock import Clock
 from lbctl.load.accounts import CANCELLED, FOREVER_NS, Accounts
 from lbctl.load.admission import Gate, trial
@@ -30,7 +31,10 @@ from lbctl.rpc.transport import Baskets
 from lbctl.wire.state import DEADLINE, UNSENT_DEADLINE, Wait
 
 NO_BACKEND: Final = Reply(Code.UNAVAILABLE, Origin.CLIENT, "no backend was ready before the deadline")
-GIVEN_UP: Final = Reply(Code.UNAVAILABLE, Origin.CLIENT, "no backend was ready when the run was given up")
+ALL_OUT: Final = Reply(
+    Code.UNAVAILABLE, Origin.CLIENT, "every backend that can be reached was out of the rotation until the deadline"
+)
+GIVEN_UP: Final = Reply(Code.UNAVAILABLE, Origin.CLIENT, "no backend could be used when the run was given up")
 
 
 def _nothing() -> None:
@@ -211,7 +215,7 @@ class Engine(Issuing):
         if self._gate is not None and self._gate.refuses(call):
             return
         self.starving_since_ns = self.starving_since_ns or now_ns
-        call.waited_for = Wait.CONNECTION
+        call.waited_for = Wait.ROTATION if self._balancer.mode is Mode.WAIT else Wait.CONNECTION
         if call.attempt is not None:
             call.attempt.peer = None
         self._parked.append(call)
@@ -268,7 +272,8 @@ class Engine(Issuing):
         late = [call for call in self._parked if call.deadline_ns <= now_ns]
         if late:
             self._parked = deque(call for call in self._parked if call.deadline_ns > now_ns)
-            self._fail_without_backend(late, NO_BACKEND, now_ns)
+            all_out = self._balancer.mode is Mode.WAIT
+            self._fail_without_backend(late, ALL_OUT if all_out else NO_BACKEND, now_ns)
         if self._attempts is not None:
             self._attempts.expire(now_ns)
         self.refill()

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import asyncio
+from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Final
 
 from lbctl.balance.balancer import Balancer
 from lbctl.balance.guards.plan import GuardPlan
 from lbctl.balance.peer import Peer
-from lbctl.balance.selection import Mode
+from lbctl.balance.selection import Mode, standing
 from lbctl.clock import Clock
 from lbctl.load.admission import Gate
 from lbctl.load.spells import Note, Spells
@@ -84,6 +85,14 @@ class Guarding:
         for text in self._used:
             if text not in before:
                 self._note("policy", None, text, "change")
+
+    def all_out(self) -> str:
+        """Where calls wait because guards keep everybody out: that, and which guards."""
+        if self._balancer.mode is not Mode.WAIT:
+            return ""
+        found = Counter(standing(peer) for peer in self._balancer.peers.values() if peer.bars)
+        states = ", ".join(f"{count:,} {state.replace('_', ' ')}" for state, count in found.most_common())
+        return f"every backend that can be reached was out of the rotation ({states})"
 
     def counts(self, peer: Peer) -> Mapping[str, int]:
         """What was done to this backend so far."""

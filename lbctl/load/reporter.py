@@ -54,6 +54,7 @@ class Reporter:
     _balance: Balance | None = field(default=None, init=False)
     _balance_ns: int = field(default=0, init=False)
     explanation: Explanation | None = field(default=None, init=False)  # written by the run
+    given_up: str = field(default="", init=False)  # likewise
     _final: tuple[Balance, Bands] | None = field(default=None, init=False)
     _bands: Bands = field(default_factory=dict, init=False)
     _wire: Wire = field(default=_UNTOLD, init=False)
@@ -114,6 +115,7 @@ class Reporter:
             repeated=repeated,
             grace_s=self._grace_left_s() if stopping else None,
             explanation=self.explanation,
+            given_up=self.given_up,
             guards=self.guarding.plan.stated if self.guarding is not None else {},
             turned_away=dict(self.guarding.turned_away) if self.guarding is not None else {},
             hash_key=None if task.keys is None else task.keys.spelled,

@@ -211,7 +211,9 @@ class Run:
         since_ns = self._engine.starving_since_ns
         limit_s = self._task.starve_s
         if since_ns and self._clock.now_ns() - since_ns >= limit_s * 1e9:
-            self.note("health", None, f"no backend was ready for {limit_s:g}s: the run is given up", "bad")
+            why = self._guarding.all_out() or "no backend was ready"
+            self._reporter.given_up = why
+            self.note("health", None, f"{why} for {limit_s:g}s: the run is given up", "bad")
             self._close("error")
             self._engine.give_up()
         else:

@@ -16,6 +16,7 @@ _WAITS: Final = {
     "slot": "{limit} reached: {share} of the time was waiting for a slot; --connections N opens more",
     "window": "{share} of the time was waiting for the server's flow-control window to send a request",
     "peer": "{share} of the time was waiting for a server that did not read",
+    "rotation": "{share} of the time was waiting for a backend back in the rotation; --when-all-out panic uses all",
     "connection": "{share} of the time was waiting for a connection",
 }
 

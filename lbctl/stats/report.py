@@ -248,9 +248,10 @@ class Report:
     first_byte: Histogram = field(default_factory=Histogram)  # OK calls: written to the first byte of the reply
     streams: Streams | None = None  # of a streaming method
     wire: Wire = field(default_factory=Wire)  # a second old at most, and so is ``first_byte``
-    waits: Mapping[str, Wait] = field(default_factory=dict)  # connection | slot | window | peer
+    waits: Mapping[str, Wait] = field(default_factory=dict)  # connection | slot | window | peer | rotation
     grace_s: float | None = None  # while stopping: what is left until calls in flight are cancelled
     explanation: Explanation | None = None  # of the first pick, if it was asked for
+    given_up: str = ""  # why, where a run was: no backend could be used for long
     retried: Mapping[str, int] = field(default_factory=dict)  # refused | goaway | policy; retries by why
     repeated: Repeated | None = None  # where a policy makes further attempts
     guards: Mapping[str, Mapping[str, str]] = field(default_factory=dict)  # what is around the policy, and its options

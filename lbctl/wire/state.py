@@ -28,6 +28,7 @@ class Wait(IntEnum):
     SLOT = 2  # as many streams were open as the peer, or we, allow
     WINDOW = 3  # flow-control credit for its request
     PEER = 4  # the peer did not read
+    ROTATION = 5  # every backend that can be reached was out of the rotation
 
 
 _DETAILS: Final = 100

@@ -29,6 +29,15 @@ def test_a_run_that_was_given_up_prints_its_result_and_is_5(capsys: pytest.Captu
     assert "Stopped by an error" in capsys.readouterr().out
 
 
+def test_a_run_that_was_given_up_by_guards_does_not_send_one_to_look_for_backends() -> None:
+    why = "every backend that can be reached was out of the rotation (2 breaker open)"
+    report = replace(sample(), service="echo", end_reason="error", given_up=why)
+    with pytest.raises(CannotCall) as raised:
+        sink().finish(Finished(report, None))
+    assert str(raised.value) == f"the run was given up: {why}"
+    assert raised.value.hint == "--when-all-out panic uses them all the same"
+
+
 def test_a_completed_run_with_errors_in_it_is_0(capsys: pytest.CaptureFixture[str]) -> None:
     assert sink().finish(Finished(replace(sample(), end_reason="completed"), None)) == ExitCode.OK
     assert "Summary" in capsys.readouterr().out

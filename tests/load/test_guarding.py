@@ -12,7 +12,7 @@ from lbctl.balance.guards.circuit import CircuitOptions
 from lbctl.balance.guards.outlier import OutlierOptions
 from lbctl.balance.guards.plan import GuardPlan
 from lbctl.balance.guards.slow_start import SlowStart, SlowStartOptions
-from lbctl.balance.selection import Selection, ZoneOptions
+from lbctl.balance.selection import Mode, Selection, ZoneOptions
 from lbctl.balance.subset import SubsetOptions
 from lbctl.load.plan import Plan, Task
 from lbctl.stats.report import BackendRow
@@ -181,6 +181,27 @@ async def test_a_breaker_that_turns_calls_away_is_two_events_not_one_a_call() ->
             "max-requests: begins to turn calls away",
             f"max-requests: {away} calls turned away by the end of the run",
         ]
+
+
+async def shut(stage: Stage) -> None:
+    """Both backends fail, which once is too often already; the next two calls wait."""
+    await stage.drive(1, 2)
+    await answer(stage, "", "12")
+    await stage.until(lambda: [row(stage, number).state for number in (1, 2)] == ["breaker_open"] * 2)
+
+
+async def test_a_run_whose_backends_are_all_kept_out_says_which_guard_it_was() -> None:
+    waiting, circuit = Selection(when_all_out=Mode.WAIT), CircuitOptions(failures=1, open_time=1000.0)
+    load = plan(concurrency=2, requests=10, timeout_s=0.0)
+    async with staged(guarded(load, circuit=circuit, selection=waiting)) as stage:
+        await shut(stage)
+        stage.clock.advance(30)
+        report = await stage.over()
+        why = "every backend that can be reached was out of the rotation (2 breaker open)"
+        assert (report.end_reason, report.given_up) == ("error", why)
+        assert stage.texts()[-1] == f"{why} for 30s: the run is given up"
+        assert {cause: wait.calls for cause, wait in report.waits.items()} == {"rotation": 2}
+        assert any("back in the rotation" in text for text in report.generator.warnings)
 
 
 async def test_who_comes_during_the_run_warms_up_and_says_how_far_it_is() -> None:

@@ -47,10 +47,11 @@ def test_waiting_for_a_slot_is_said_when_it_matters_and_how_to_get_more(share: f
 
 
 def test_other_waits_are_said_in_words_of_their_own() -> None:
-    waits = {cause: Wait(1, 0.5) for cause in ("peer", "window", "connection")}
+    waits = {cause: Wait(1, 0.5) for cause in ("peer", "window", "connection", "rotation")}
     assert list(on_waits(waits, None)) == [
         "50% of the time was waiting for the server's flow-control window to send a request",
         "50% of the time was waiting for a server that did not read",
+        "50% of the time was waiting for a backend back in the rotation; --when-all-out panic uses all",
         "50% of the time was waiting for a connection",
     ]
 
