@@ -188,6 +188,22 @@ def test_a_picker_that_starts_from_zero_favours_the_heaviest_when_it_is_rebuilt_
     assert tuple(order.count(letter) for letter in "ABC") == counts
 
 
+@pytest.mark.parametrize("part", ["warmth", "coverage"])
+@pytest.mark.parametrize("state", ["spread", "kratos"])
+def test_a_weight_of_which_only_a_part_counts_for_a_while_causes_no_burst(state: str, part: str) -> None:
+    """However many picks that takes, the next cycles are as exact as ever."""
+    for picks in range(12):
+        service = with_state(state, A=5, B=1, C=1)
+        setattr(service.peer("A"), part, 0.5)
+        service.balancer.renew()
+        service.run(picks)
+        setattr(service.peer("A"), part, 1.0)
+        service.balancer.renew()
+        for _ in range(5):
+            counts = Counter(service.run(7))
+            assert all(abs(counts[key] - share) <= 1 for key, share in {"A": 5, "B": 1, "C": 1}.items())
+
+
 @pytest.mark.parametrize("state", ["spread", "kratos"])
 def test_a_peer_that_joins_starts_at_zero_and_the_others_go_on(state: str) -> None:
     vector = VECTORS["swrr_keep_state_add"]

@@ -5,13 +5,13 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from lbctl.balance.peer import Peer
-from lbctl.balance.policies.base import weights_of
+from lbctl.balance.policies.base import unit_of, weights_of
 
 
 def strengths(peers: Sequence[Peer]) -> tuple[float, ...]:
     """Each peer's weight, or the part of it that counts."""
-    scale = 1000 if any(peer.scale != 1.0 for peer in peers) else 1
-    return tuple(weight / scale for weight in weights_of(peers))
+    unit = unit_of(peers)
+    return tuple(weight / unit for weight in weights_of(peers))
 
 
 def whole(peers: Sequence[Peer]) -> list[int]:

@@ -168,14 +168,23 @@ def weights_of(peers: Sequence[Peer]) -> list[int]:
     client's, weights are in thousandths and at least 1.
     """
     weights = [peer.weight if peer.override is None else peer.override for peer in peers]
-    if not any(weights):
-        weights = [1] * len(weights)
-    if any(peer.scale != 1.0 for peer in peers):
-        return [max(1, round(1000 * weight * peer.scale)) for weight, peer in zip(weights, peers, strict=True)]
-    return weights
+    return weights if any(weights) else [1] * len(weights)
+
+
+def unit_of(peers: Sequence[Peer]) -> int:
+    """Return what weight 1 is in ``weights_of``: 1, or 1000 while only a part of somebody's weight counts."""
+    return 1000 if any(peer.scale != 1.0 for peer in peers) else 1
 
 
 def by_weight(peers: Sequence[Peer]) -> list[float]:
+    weights, unit = full_weights_of(peers), unit_of(peers)
+    if unit == 1:
+        return weights
+    return [max(1, round(unit * weight * peer.scale)) for weight, peer in zip(weights, peers, strict=True)]
+
+
+def full_weights_of(peers: Sequence[Peer]) -> list[int]:
+    """Return the same weights, whatever part of them counts now."""
     """Return each peer's part of all weights."""
     weights = weights_of(peers)
     total = sum(weights)

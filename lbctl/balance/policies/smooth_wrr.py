@@ -52,7 +52,7 @@ from typing import Final
 
 from lbctl.balance.ahead import Ahead
 from lbctl.balance.peer import Peer
-from lbctl.balance.policies.base import Call, Expectation, Law, Picker, Policy, Setup, Why, weights_of
+from lbctl.balance.policies.base import Call, Expectation, Law, Picker, Policy, Setup, Why, unit_of, weights_of
 from lbctl.balance.policies.nginx_wrr import NginxWrr
 from lbctl.balance.policies.options import option
 from lbctl.balance.smooth import Smooth, furthest, settled
@@ -91,7 +91,7 @@ class SmoothWrr:
         self._weights = [weight // divisor for weight in weights]
         self._sum = sum(self._weights)
         self._state = state
-        self._scale = 1.0 if state == "spread" else sum(weights) / _thousandths(peers)
+        self._scale = 1.0 if state == "spread" else sum(weights) / unit_of(peers)
         self._opening = self._opened()
         self._smooth = Smooth(self._weights, self._opening)
         self._ahead = Ahead(peers, self._weights, self._smooth.take)
@@ -133,11 +133,6 @@ class SmoothWrr:
             credit - (left * weight - unused[peer] * self._sum) / self._sum
             for peer, weight, credit in zip(self._peers, self._weights, self._smooth.credits(), strict=True)
         ]
-
-
-def _thousandths(peers: Sequence[Peer]) -> int:
-    """Weights are in these while a peer is warming up."""
-    return 1000 if any(peer.warmth != 1.0 for peer in peers) else 1
 
 
 def _build(peers: Sequence[Peer], setup: Setup) -> Picker:
