@@ -7,7 +7,8 @@
                    it then gets is a probe: if that fails, it is left out again
     a success      after a probe forgets the fails
 
-Time is in whole seconds, as nginx has it.
+Time is in whole seconds, as nginx has it. Of the weight of a server that warms up only a part counts, which is no
+matter of nginx's: what failures take off, and how fast it comes back, is as always, and each unit counts in part.
 """
 
 from __future__ import annotations
@@ -16,12 +17,13 @@ from collections.abc import Collection, Iterable
 from dataclasses import dataclass
 from typing import Final
 
+WHOLE: Final = 1000  # of the part of a weight that counts
 _LONG_AGO: Final = -(1 << 62)
 
 
 @dataclass(slots=True, eq=False)
 class Server:
-    """One upstream server. ``max_fails`` 0: failures are counted and have no effect."""
+    """One upstream server. ``max_fails`` 0: failures are counted and have no effect. ``current`` is in thousandths."""
 
     weight: int
     max_fails: int
@@ -30,6 +32,7 @@ class Server:
     fails: int = 0
     accessed: int = _LONG_AGO  # when it failed last
     checked: int = _LONG_AGO  # when it failed or was probed last
+    part: int = WHOLE  # thousandths of its weight that count
 
     def __post_init__(self) -> None:
         if self.effective < 0:
@@ -63,8 +66,9 @@ def choose(servers: Iterable[Server], now: int, fail_timeout: float, tried: Coll
         if (tried and server in tried) or (server.fails and server.is_out(now, fail_timeout)):
             continue
         effective = server.effective
-        server.current += effective
-        total += effective
+        growth = effective * server.part
+        server.current += growth
+        total += growth
         if effective < server.weight:
             server.effective += 1
         if best is None or server.current > best.current:

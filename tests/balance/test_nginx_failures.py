@@ -185,6 +185,34 @@ def test_without_failures_the_order_is_that_of_smooth_wrr() -> None:
     assert order == letters(plain.pick(Call(0)) for _ in range(56))
 
 
+def test_a_failure_weighs_no_longer_while_somebody_warms_up() -> None:
+    """A failure takes 2 of 5 off, and each selection gives 1 back, whatever part of the others counts.
+
+    A full    5 3 A   2 7 B   7 3 A   2 8 B ...            A half    2.5 3 B   5 1.5 A   1 6.5 B   3.5 4 B   6 1.5 A ...
+    """
+    turns = []
+    for warmth in (1.0, 0.5):
+        peers = fleet([5, 5])
+        peers[0].warmth = warmth
+        picker = nginx(peers, max_fails="2")
+        picker.ended(peers[1], 0, SECOND, LOST)  # type: ignore[attr-defined]
+        turns.append(letters(picker.pick(Call(20 * SECOND)) for _ in range(30)))
+        assert peers[1].memory.effective == 5
+    assert turns == ["AB" * 15, "BAB" * 10]
+
+
+def test_warming_up_and_its_end_cause_no_burst() -> None:
+    service = Service("smooth_wrr", A=5, B=1, C=1)
+    service.balancer.switch(POLICIES["smooth_wrr"].with_options({"max-fails": "5"}))
+    service.balancer.warm(service.peer("A"), 0.5)
+    assert Counter(service.run(90)) == {"A": 50, "B": 20, "C": 20}
+    service.run(3)
+    service.balancer.warm(service.peer("A"), 1.0)
+    for _ in range(10):
+        counts = Counter(service.run(7))
+        assert all(abs(counts[key] - share) <= 1 for key, share in {"A": 5, "B": 1, "C": 1}.items())
+
+
 def test_why_tells_effective_weights_and_who_is_out() -> None:
     peers = fleet([2, 1])
     picker = nginx(peers, max_fails="1")

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Final
 
-from lbctl.balance.nginx_peers import Server, choose
+from lbctl.balance.nginx_peers import WHOLE, Server, choose
 from lbctl.balance.peer import Peer
-from lbctl.balance.policies.base import Call, Law, Setup, Why, by_weight, weights_of
+from lbctl.balance.policies.base import Call, Law, Setup, Why, by_weight, full_weights_of
 from lbctl.model import Code, Origin, Reply
 
 _SECOND_NS: Final = 1_000_000_000
@@ -26,9 +26,10 @@ class NginxWrr:
         self._peers = peers
         self._fail_timeout = fail_timeout
         self._servers: dict[Server, Peer] = {}
-        for peer, weight in zip(peers, weights_of(peers), strict=True):
+        for peer, weight in zip(peers, full_weights_of(peers), strict=True):
             server = peer.memory if isinstance(peer.memory, Server) else Server(weight, max_fails)
             server.weighs(weight)
+            server.part = max(1, round(WHOLE * peer.scale))
             peer.memory = server
             self._servers[server] = peer
 
@@ -49,7 +50,7 @@ class NginxWrr:
         peer = self.pick(call)
         rows = []
         for server, (effective, current, fails, out) in zip(self._servers, before, strict=True):
-            shown = "out" if out else str(current + effective)
+            shown = "out" if out else f"{(current + effective * server.part) / WHOLE:g}"
             rows.append((self._servers[server], (f"{effective}/{server.weight}", shown, str(fails))))
         columns = ("effective", "current", "fails")
         return peer, Why("the greatest current weight, each grown by its effective weight", columns, tuple(rows))
