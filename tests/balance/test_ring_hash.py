@@ -7,6 +7,7 @@ from random import Random
 import pytest
 from xxhash import xxh64_intdigest
 
+from lbctl.balance.hashing.dialects import MOST_POINTS
 from lbctl.balance.policies.base import Call
 from lbctl.balance.policies.ring_hash import LIMIT, counts_of, ring_of, scale_of
 from lbctl.errors import UsageError
@@ -50,6 +51,25 @@ def test_the_size_of_a_ring_follows_from_the_weights(case: dict[str, object]) ->
     assert isinstance(most, int)
     assert math.ceil(scale_of(weights, least, most)) == case["size"]
     assert sum(counts_of(weights, least, most)) == case["size"]
+
+
+def test_the_largest_ring_is_that_of_the_dialect_and_never_larger_than_what_is_quick_to_make() -> None:
+    weights = dict(zip(hosts(3), (4999, 1, 1), strict=True))
+    sizes = {
+        dialect: len(picker("ring_hash", at(weights), dialect=dialect).ring.points)  # type: ignore[attr-defined]
+        for dialect in ("grpc", "java", "envoy")
+    }
+    assert sizes == {"grpc": 4096, "java": 4096, "envoy": 5001}  # ceil(1024 / 5001) for each of the lightest
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("policy", ["ring_hash", "bounded_load"])
+def test_a_ring_that_weights_would_make_huge_is_cut_to_half_a_million_points(policy: str) -> None:
+    weights = dict(zip(hosts(3), (999_999_999, 1, 3), strict=True))
+    options = {"ring_hash": {"dialect": "envoy", "min_ring_size": str(LIMIT)}, "bounded_load": {"probe": "envoy"}}
+    ring = picker(policy, at(weights), **options[policy]).ring  # type: ignore[attr-defined]
+    assert len(ring.points) == MOST_POINTS == 524_288
+    assert sum(ring.arcs[1:]) < 1e-4
 
 
 def test_a_backend_less_moves_more_keys_than_it_had() -> None:

@@ -22,7 +22,8 @@ probe=envoy  Envoy's hash_balance_factor, of 100 x factor per cent, over its
              ring_hash: each may have max(1, ceil(floor((m x percent + 99) /
              100) x part)) slots, and is full with more in flight than slots;
              the way after the owner is a shuffle by the key's hash; where all
-             are full, the least full takes it
+             are full, the least full takes it. Of the ring's 8388608 points,
+             with weights that far apart, there are 524288
 
 Shares depend on what is in flight, so the ring's are only a guide. When a
 backend leaves, keys move as on its ring.

@@ -20,7 +20,10 @@ than have to: from 10 backends to 9 17 % instead of 10 %.
 dialect=grpc is grpc-go and gRPC core. dialect=java is grpc-java, which sorts
 points as signed numbers and does not begin anew beyond the last: keys above
 it go to another backend than with grpc, about 1 in the size of the ring.
-dialect=envoy has grpc's owners; its own max-ring-size is 8388608.
+dialect=envoy has grpc's owners, and a max-ring-size of 8388608.
+
+A ring has at most 524288 points, whatever its max-ring-size: more would take
+seconds to make. With such weights owners are not those of Envoy.
 
 A retry is picked the same backend again with grpc and java, unless it is no
 longer ready; with envoy the next one on the ring that was not tried. Backends
@@ -35,7 +38,9 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 from itertools import islice
+from typing import Final
 
+from lbctl.balance.hashing.dialects import MOST_POINTS
 from lbctl.balance.hashing.functions import xxh64
 from lbctl.balance.hashing.ring import Ring
 from lbctl.balance.hashing.ring_picker import RingPicker
@@ -44,7 +49,8 @@ from lbctl.balance.peer import Peer
 from lbctl.balance.policies.base import Expectation, Policy, Setup
 from lbctl.balance.policies.options import option
 
-LIMIT = 8_388_608  # of gRPC and Envoy
+LIMIT: Final = 8_388_608  # of gRPC and Envoy
+_MOST_OF: Final = {"grpc": 4096, "java": 4096, "envoy": LIMIT}
 _SIGN = 1 << 63
 
 
@@ -54,11 +60,18 @@ class Options:
 
     dialect: str = option("grpc", "whose ring", choices=("grpc", "java", "envoy"))
     min_ring_size: int = option(1024, "points at least", least=1, most=LIMIT)
-    max_ring_size: int = option(4096, "points at most; gRPC's own cap is 4096", least=1, most=LIMIT)
+    max_ring_size: int = option(
+        0, "points at most; 0: 4096, which is gRPC's own cap, or with envoy 8388608", least=0, most=LIMIT
+    )
 
     def __post_init__(self) -> None:
-        if self.min_ring_size > self.max_ring_size:
-            raise ValueError(f"min-ring-size={self.min_ring_size} is above max-ring-size={self.max_ring_size}")
+        if self.min_ring_size > self.most:
+            raise ValueError(f"min-ring-size={self.min_ring_size} is above max-ring-size={self.most}")
+
+    @property
+    def most(self) -> int:
+        """The greatest size that its weights may lead to."""
+        return self.max_ring_size or _MOST_OF[self.dialect]
 
 
 def scale_of(weights: Sequence[float], least: int, most: int) -> float:
@@ -81,10 +94,13 @@ def counts_of(weights: Sequence[float], least: int, most: int) -> list[int]:
 # A ring follows from its arguments; backends that come and go make the same few again and again.
 @lru_cache(maxsize=8)
 def ring_of(addresses: Sequence[str], weights: Sequence[float], least: int, most: int, *, signed: bool = False) -> Ring:
-    """The ring over these nodes; ``signed`` sorts points as grpc-java does, with the sign bit turned over."""
+    """The ring over these nodes, of ``MOST_POINTS`` at most.
+
+    ``signed`` sorts points as grpc-java does, with the sign bit turned over.
+    """
     order = sorted(range(len(addresses)), key=lambda node: addresses[node])
     nodes: list[list[int]] = [[] for _ in addresses]
-    counts = counts_of([weights[node] for node in order], least, most)
+    counts = counts_of([weights[node] for node in order], least, min(most, MOST_POINTS))
     for node, count in zip(order, counts, strict=True):
         nodes[node] = [xxh64(f"{addresses[node]}_{number}".encode()) ^ (_SIGN * signed) for number in range(count)]
     return Ring(nodes, 64, wraps=not signed)
@@ -101,7 +117,7 @@ def build(peers: Sequence[Peer], setup: Setup) -> RingPicker:
     """The picker of the dialect."""
     options: Options = setup.options
     addresses, signed = tuple(peer.instance.address for peer in peers), options.dialect == "java"
-    ring = ring_of(addresses, strengths(peers), options.min_ring_size, options.max_ring_size, signed=signed)
+    ring = ring_of(addresses, strengths(peers), options.min_ring_size, options.most, signed=signed)
     kind = RingPicker if options.dialect == "envoy" else Steady
     return kind(peers, setup, ring, turned if signed else xxh64)
 
