@@ -36,7 +36,7 @@ from lbctl.balance.split import Split
 from lbctl.model import Code, Identity, Instance, Reply
 
 _OK: Final = Reply(Code.OK)
-_LOOKS: Final = 40  # at a law that is known in parts: some 50 ms each
+_LOOKS: Final = 40  # at a law that is known in parts: some 20 to 30 ms each
 _IGNORES_HEALTH: Final = "pick_first"  # the one policy of gRPC that does
 
 
@@ -94,6 +94,11 @@ class Balancer:
     @property
     def policy(self) -> Policy:
         return self._policy
+
+    @property
+    def keys(self) -> Keys | None:
+        """Where the hash keys of calls come from; None where calls carry none."""
+        return self._keys
 
     @property
     def peers(self) -> Mapping[Identity, Peer]:

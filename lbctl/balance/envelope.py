@@ -21,6 +21,8 @@ from dataclasses import replace
 from random import Random
 from typing import Final, NamedTuple
 
+from lbctl.balance.keys import Keys
+from lbctl.balance.moments import Moments
 from lbctl.balance.policies.base import Policy
 from lbctl.balance.virtual import Modelled, Pace, Virtual
 
@@ -42,18 +44,34 @@ class Band(NamedTuple):
     high: float
 
 
-def envelope(policy: Policy, backends: Sequence[Modelled], pace: Pace, picks: int, seed: int) -> list[Band]:
-    """Return the band of each backend, in order, for a run of so many picks."""
+def envelope(
+    policy: Policy,
+    backends: Sequence[Modelled],
+    pace: Pace,
+    picks: int,
+    seed: int,
+    keys: Keys | None = None,
+    *,
+    together: bool = False,
+) -> list[Band]:
+    """Return the band of each backend, in order, for a run of so many picks, with keys like these.
+
+    ``together``: slow moments may be those of all backends, which matters where one's figures may be of another moment
+    than the other's.
+    """
     calls = min(picks, CALLS)
     repetitions = max(REPETITIONS, min(_MOST_REPETITIONS, _IN_ALL // calls))
-    shares = [_shares(policy, backends, pace, calls, picks, Random(seed + turn)) for turn in range(repetitions)]
+    shares = []
+    for turn in range(repetitions):
+        rng = Random(seed + turn)
+        wandered = [_wandered(backend, rng) for backend in backends]
+        like = None if keys is None else keys.alike(rng)
+        virtual = Virtual(policy, wandered, pace, rng, like, Moments(rng) if together else None)
+        shares.append(_shares(virtual, backends, calls, picks))
     return [_widened(sorted(each)) for each in zip(*shares, strict=True)]
 
 
-def _shares(
-    policy: Policy, backends: Sequence[Modelled], pace: Pace, calls: int, picks: int, rng: Random
-) -> list[float]:
-    virtual = Virtual(policy, [_wandered(backend, rng) for backend in backends], pace, rng)
+def _shares(virtual: Virtual, backends: Sequence[Modelled], calls: int, picks: int) -> list[float]:
     if picks > calls:
         skipped = int(calls * _WARM_UP)
         virtual.run(skipped)

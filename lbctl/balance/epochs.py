@@ -92,6 +92,7 @@ class Ledger:
             chances=sums.chances,
             log_factor=log_mean((sums.log_factor, sums.log_lean)),
             unjudged=sums.unjudged,
+            unfinished=sums.unfinished,
             strays=sums.strays,
             backends=tuple(_row(peer, expected[peer], standings.get(peer) or Standing()) for peer in peers),
         )

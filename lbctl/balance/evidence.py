@@ -73,6 +73,7 @@ class Sums:
     log_factor: float = 0.0  # against all that was said of chance, however short the epochs
     log_lean: float = 0.0  # the same of who got too much in the epochs before
     unjudged: int = 0  # nobody can say the shares beforehand, or there was only one way to go
+    unfinished: int = 0  # of these, picks whose law was not known in full: there are too many keys
     strays: int = 0  # of peers that the picker should never have picked
 
 
@@ -108,6 +109,7 @@ class Evidence:
     chances: int
     log_factor: float
     unjudged: int
+    unfinished: int
     strays: int
     backends: tuple[BackendEvidence, ...]
     keys: str = ""  # where the calls' hash keys came from, as a user typed it
@@ -124,6 +126,7 @@ def settle(epoch: Epoch, counts: Sequence[int], sums: Sums, standings: Mapping[P
         _settle_bounded(epoch, counts, picks, sums, standings)
     elif not epoch.law.drawn or len(counts) == 1:
         sums.unjudged += picks
+        sums.unfinished += picks if epoch.law.partial else 0
     else:
         sums.strays += sum(count for count, share in zip(counts, epoch.shares, strict=True) if not share)
         sums.log_factor += log_factor(counts, epoch.shares)

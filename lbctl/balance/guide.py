@@ -5,13 +5,12 @@ from __future__ import annotations
 from collections import Counter
 from dataclasses import dataclass
 from inspect import cleandoc
-from itertools import count
 from random import Random
 from types import ModuleType
 from typing import Final
 
 from lbctl.balance import policies as package
-from lbctl.balance.keys import Endless, Keys
+from lbctl.balance.keys import Keys, Numbers
 from lbctl.balance.peer import Peer
 from lbctl.balance.policies import BY_NAME, GRPC_POLICIES, POLICIES
 from lbctl.balance.policies.base import Expectation, Policy, Reported, Why
@@ -35,7 +34,7 @@ EXPECTED: Final = {
     Expectation.COUNTS: "every count is within a bound of picks x share",
     Expectation.MULTINOMIAL: "every pick is a draw with known shares",
     Expectation.HASH: "every key has one backend; shares follow from the keys",
-    Expectation.FEEDBACK: "shares follow from latency, errors or load reports",
+    Expectation.FEEDBACK: "shares follow from latency, errors, calls in flight or load reports",
 }
 JUDGED: Final = {
     Expectation.SINGLE: "exactly: any pick elsewhere is wrong",
@@ -138,8 +137,7 @@ def _virtual(policy: Policy) -> Virtual:
 
 def _numbered() -> Keys:
     """The keys key-0, key-1 and so on."""
-    sample = [b"key-%d" % number for number in range(MANY)]
-    return Endless("key-0, key-1, ...", map(b"key-%d".__mod__, count()), sample, drawn=False)
+    return Numbers("key-0, key-1, ...", b"key-%d")
 
 
 def _letter(peer: Peer) -> str:

@@ -15,7 +15,8 @@ import re
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from difflib import get_close_matches
-from itertools import accumulate, chain, count
+from functools import lru_cache
+from itertools import accumulate, chain
 from random import Random
 from typing import Final, NamedTuple, Protocol
 
@@ -23,6 +24,7 @@ FORMS: Final = "meta:NAME, field:PATH, seq, uuid, 'zipf(1.1,100000)' or 'uniform
 MOST_KEYS: Final = 1_000_000
 STEEPEST: Final = 10.0
 _SAMPLE: Final = 8192  # keys that stand for those that cannot be listed
+_EVENLY: Final = [1.0 / _SAMPLE] * _SAMPLE
 _BATCH: Final = 256  # draws at a time: a single draw costs several times as much
 _CALLED: Final = re.compile(r"\s*(\w+)\s*(?:\((.*)\)|:(.*))?\s*", re.DOTALL)
 _COUNT: Final = re.compile(r"(\d{1,7})([kKmM]?)")
@@ -51,6 +53,10 @@ class Keys(Protocol):
 
     def population(self) -> Population: ...
 
+    def alike(self, rng: Random) -> Keys:
+        """Other keys of the same kind, as popular as these."""
+        ...
+
 
 @dataclass(frozen=True, slots=True)
 class Source:
@@ -72,10 +78,11 @@ class Source:
         if self.is_constant:
             return Constant(self.spelled, constant)
         if self.kind == "seq":
-            return Endless(self.spelled, map(b"%d".__mod__, count()), _numbers(), drawn=False)
+            return Numbers(self.spelled)
         if self.kind == "uuid":
-            return Endless(self.spelled, _uuids(rng), _some_uuids(), drawn=True)
-        return Listed(self.spelled, [rank**-self.exponent for rank in range(1, self.size + 1)], rng)
+            return Uuids(self.spelled, rng)
+        weights = [rank**-self.exponent for rank in range(1, self.size + 1)]
+        return Listed(self.spelled, _ranked(weights), list(accumulate(weights)), rng)
 
 
 class Constant:
@@ -91,37 +98,71 @@ class Constant:
     def population(self) -> Population:
         return Population([self._key], [1.0], drawn=False)
 
+    def alike(self, rng: Random) -> Constant:
+        return self
 
-class Endless:
-    """Keys of which none comes twice; some like them stand for all."""
 
-    def __init__(self, spelled: str, keys: Iterator[bytes], sample: Sequence[bytes], *, drawn: bool) -> None:
+class Numbers:
+    """0, 1, 2, ..., each once: who knows how many were handed out knows which. ``form`` is how they are spelled."""
+
+    def __init__(self, spelled: str, form: bytes = b"%d", first: int = 0) -> None:
         self.spelled = spelled
-        self._next = keys.__next__
-        self._population = Population(sample, [1.0 / len(sample)] * len(sample), drawn, whole=False)
+        self.coming = first  # the number of the next key
+        self._form = form
+
+    def __next__(self) -> bytes:
+        number = self.coming
+        self.coming = number + 1
+        return self._form % number
+
+    def between(self, start: int, end: int) -> list[bytes]:
+        """The keys from one number to another, without the last."""
+        form = self._form
+        return [form % number for number in range(start, end)]
+
+    def population(self) -> Population:
+        return Population(self.between(0, _SAMPLE), _EVENLY, drawn=False, whole=False)
+
+    def alike(self, rng: Random) -> Numbers:
+        """The same, from one on that was handed out."""
+        return Numbers(self.spelled, self._form, rng.randrange(max(1, self.coming)))
+
+
+class Uuids:
+    """Random UUIDs, of which none comes twice; some like them stand for all."""
+
+    def __init__(self, spelled: str, rng: Random) -> None:
+        self.spelled = spelled
+        self._next = _uuids(rng).__next__
 
     def __next__(self) -> bytes:
         return self._next()
 
     def population(self) -> Population:
-        return self._population
+        return Population(_some_uuids(), _EVENLY, drawn=True, whole=False)
+
+    def alike(self, rng: Random) -> Uuids:
+        return Uuids(self.spelled, rng)
 
 
 class Listed:
-    """Keys drawn independently from a list, with these weights; the first is key-1."""
+    """Keys drawn independently from a list."""
 
-    def __init__(self, spelled: str, weights: Sequence[float], rng: Random) -> None:
+    def __init__(self, spelled: str, population: Population, cumulative: Sequence[float], rng: Random) -> None:
         self.spelled = spelled
-        total = sum(weights)
-        keys = [b"key-%d" % rank for rank in range(1, len(weights) + 1)]
-        self._population = Population(keys, [weight / total for weight in weights], drawn=True)
-        self._next = chain.from_iterable(_draws(keys, list(accumulate(weights)), rng)).__next__
+        self._population = population
+        self._cumulative = cumulative  # the parts added up
+        self._next = chain.from_iterable(_draws(population.keys, cumulative, rng)).__next__
 
     def __next__(self) -> bytes:
         return self._next()
 
     def population(self) -> Population:
         return self._population
+
+    def alike(self, rng: Random) -> Listed:
+        """Drawn from the same list, which is not made again: a million keys take a second."""
+        return Listed(self.spelled, self._population, self._cumulative, rng)
 
 
 def _draws(keys: Sequence[bytes], cumulative: Sequence[float], rng: Random) -> Iterator[list[bytes]]:
@@ -129,8 +170,11 @@ def _draws(keys: Sequence[bytes], cumulative: Sequence[float], rng: Random) -> I
         yield rng.choices(keys, cum_weights=cumulative, k=_BATCH)
 
 
-def _numbers() -> list[bytes]:
-    return [b"%d" % number for number in range(_SAMPLE)]
+def _ranked(weights: Sequence[float]) -> Population:
+    """key-1, key-2 and so on, with these weights."""
+    total = sum(weights)
+    keys = [b"key-%d" % rank for rank in range(1, len(weights) + 1)]
+    return Population(keys, [weight / total for weight in weights], drawn=True)
 
 
 def _uuids(rng: Random) -> Iterator[bytes]:
@@ -156,7 +200,8 @@ def _uuid_batches(rng: Random) -> Iterator[list[bytes]]:
         ]
 
 
-def _some_uuids() -> list[bytes]:
+@lru_cache(maxsize=1)
+def _some_uuids() -> Sequence[bytes]:
     uuids = _uuids(Random(_SAMPLE))  # of their own: what a run draws does not depend on whether anybody looked
     return [next(uuids) for _ in range(_SAMPLE)]
 

@@ -14,6 +14,7 @@ from lbctl.balance.peer import Peer
 from lbctl.balance.penalty import Kept
 
 _LATEST: Final = 9  # latencies whose median answers for a backend that does not
+PROBE_EVERY_NS: Final = 10_000_000  # as many probes as calls would be another load
 _SEEN: Final = 128  # answers whose requests in flight make the distribution
 
 

@@ -1,11 +1,13 @@
 """The real balancer on a virtual clock, against backends that are no more than the times of their answers.
 
 Calls begin either when an earlier one ends (closed loop) or at a fixed distance (open loop). Nothing waits for a
-connection, and a backend's times do not depend on how many calls it has: they were measured under that load.
+connection, and a backend's times do not depend on how many calls it has: they were measured under that load. Probes
+are answered at once, with the calls that are in flight there; how long those take the policy knows as well as they do.
 """
 
 from __future__ import annotations
 
+from bisect import bisect_left
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from heapq import heappop, heappush
@@ -15,12 +17,15 @@ from typing import Final
 
 from lbctl.balance.balancer import Balancer
 from lbctl.balance.keys import Keys
+from lbctl.balance.moments import Moments
 from lbctl.balance.peer import Peer
 from lbctl.balance.policies.base import Call, Policy, Why
+from lbctl.balance.probes import PROBE_EVERY_NS, ProbeReply
 from lbctl.model import Code, Instance, Origin, Reply
 
 _OK: Final = Reply(Code.OK)
 _FAILED: Final = Reply(Code.UNAVAILABLE, Origin.SERVER, "as often as measured")
+_NEVER: Final = (-PROBE_EVERY_NS, ProbeReply(0, 0, stated=False))
 _BATCH: Final = 256
 
 
@@ -47,20 +52,31 @@ class Virtual:
     """A policy over modelled backends; picks go on where the last ended."""
 
     def __init__(
-        self, policy: Policy, backends: Sequence[Modelled], pace: Pace, rng: Random, keys: Keys | None = None
+        self,
+        policy: Policy,
+        backends: Sequence[Modelled],
+        pace: Pace,
+        rng: Random,
+        keys: Keys | None = None,
+        moments: Moments | None = None,
     ) -> None:
         self.balancer = Balancer(policy, rng, keys)
         self._keys = keys
         self._pace = pace
         self._began = 0  # calls
+        self._now_ns = 0
+        self._told: dict[Peer, tuple[int, ProbeReply]] = {}  # when backends answered a probe last, and what
+        self.balancer.on_probe = self._probed
         self._flying: list[tuple[int, int, Peer, int, Reply]] = []  # end, number, peer, begin, reply
         change = self.balancer.update(backend.instance for backend in backends)
         for peer in change.added:
             self.balancer.mark(peer, ready=True)
         by_instance = {backend.instance.identity: backend for backend in backends}
-        self._answers = {
-            peer: _answers(by_instance[identity], rng).__next__ for identity, peer in self.balancer.peers.items()
-        }
+        self._answers = {}
+        for identity, peer in self.balancer.peers.items():
+            backend = by_instance[identity]
+            times = _times(backend, rng) if moments is None else self._moving_times(backend, moments)
+            self._answers[peer] = _answers(backend, rng, times).__next__
 
     def run(self, calls: int) -> list[Peer]:
         """Begin so many calls and return who got them."""
@@ -85,6 +101,7 @@ class Virtual:
     def _begin(self, now_ns: int, found: list[Why] | None = None) -> Peer:
         picker = self.balancer.picker
         assert picker is not None, "every modelled backend is ready"
+        self._now_ns = now_ns
         call = Call(now_ns, next(self._keys) if self._keys is not None else b"")
         if found is None:
             peer = picker.pick(call)
@@ -97,6 +114,21 @@ class Virtual:
         heappush(self._flying, (now_ns + lasts_ns, self._began, peer, now_ns, reply))
         return peer
 
+    def _probed(self, peer: Peer) -> None:
+        now_ns = self._now_ns
+        at_ns, answer = self._told.get(peer, _NEVER)
+        if now_ns - at_ns >= PROBE_EVERY_NS:
+            answer = ProbeReply(peer.in_flight, 0, stated=False)
+            self._told[peer] = now_ns, answer
+        self.balancer.reported(peer, answer, now_ns)
+
+    def _moving_times(self, backend: Modelled, moments: Moments) -> Iterator[int]:
+        """How long calls take that begin now, whenever that is."""
+        times_ns, counts = zip(*sorted(zip(backend.times_ns, backend.counts, strict=True)), strict=True)
+        cumulative = list(accumulate(counts))
+        while True:
+            yield times_ns[bisect_left(cumulative, moments.rank(self._now_ns) * cumulative[-1])]
+
     def _end(self) -> int:
         now_ns, _, peer, begun_ns, reply = heappop(self._flying)
         peer.finished += 1
@@ -104,10 +136,10 @@ class Virtual:
         return now_ns
 
 
-def _answers(backend: Modelled, rng: Random) -> Iterator[tuple[int, Reply]]:
+def _answers(backend: Modelled, rng: Random, times: Iterator[int]) -> Iterator[tuple[int, Reply]]:
     """How long each call takes and how it ends."""
     chance, failed = backend.errors, (backend.error_ns, _FAILED)
-    for lasts_ns in _times(backend, rng):
+    for lasts_ns in times:
         yield failed if chance and rng.random() < chance else (lasts_ns, _OK)
 
 

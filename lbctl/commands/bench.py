@@ -5,14 +5,13 @@ from __future__ import annotations
 import gc
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from itertools import count
 from random import Random
 from sys import getsizeof
 from time import thread_time_ns
 from types import BuiltinFunctionType, CodeType, FunctionType, ModuleType
 from typing import Final, NamedTuple
 
-from lbctl.balance.keys import Endless, Keys
+from lbctl.balance.keys import Keys, Numbers
 from lbctl.balance.peer import Peer
 from lbctl.balance.policies.base import Expectation, Policy, Setup
 from lbctl.commands.used_picker import UsedPicker
@@ -29,7 +28,6 @@ BUDGETS_NS: Final = {
     Expectation.FEEDBACK: 1000,
 }
 _SECONDS: Final = 0.06  # for one figure: 300 of them take half a minute
-_SAMPLE: Final = 1024  # keys that stand for those of a run
 _CODE: Final = (type, ModuleType, CodeType)
 
 
@@ -137,8 +135,7 @@ def fleet(size: int, weights: str) -> list[Peer]:
 
 
 def _keys() -> Keys:
-    some = [b"key-%d" % number for number in range(_SAMPLE)]
-    return Endless("key-0, key-1, ...", map(b"key-%d".__mod__, count()), some, drawn=False)
+    return Numbers("key-0, key-1, ...", b"key-%d")
 
 
 def size_of(roots: list[object], without: list[object]) -> int:

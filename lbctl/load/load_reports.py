@@ -23,7 +23,7 @@ from lbctl.balance.load_report import LOAD_REPORT, LoadReport, decoded, from_met
 from lbctl.balance.peer import Peer
 from lbctl.balance.policies.base import Policy
 from lbctl.balance.policies.weighted_round_robin import reporting_period_s
-from lbctl.balance.probes import ProbeReply
+from lbctl.balance.probes import PROBE_EVERY_NS, ProbeReply
 from lbctl.clock import Clock
 from lbctl.load.plan import Task
 from lbctl.model import Code, Instance, Origin, Reply
@@ -36,7 +36,6 @@ from lbctl.rpc.orca import stream_core_metrics
 from lbctl.wire.limits import Limits
 
 PROBE_LIMIT_S: Final = 1.0
-PROBE_EVERY_NS: Final = 10_000_000  # as many probes as calls would be another load
 STILL_TRUE_NS: Final = 100_000_000
 _ANSWERED: Final = frozenset({Code.OK, Code.UNIMPLEMENTED})  # a server without health checks has answered all the same
 

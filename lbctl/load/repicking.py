@@ -20,7 +20,7 @@ def pick_again(picker: Picker, call: Call, balancer: Balancer) -> Peer:
     their first word.
     """
     peer = _picked(picker, call)
-    if peer not in call.tried or balancer.policy.expectation in _UNMOVED:
+    if peer not in call.tried or balancer.policy.keyed or balancer.policy.expectation in _UNMOVED:
         return peer
     choices = balancer.choices
     avoided = call.tried if len(set(call.tried)) < choices else call.tried[-1:]

@@ -11,7 +11,8 @@ from lbctl.balance.envelope import Band, envelope
 from lbctl.balance.evidence import UNSTEADY
 from lbctl.balance.peer import Peer
 from lbctl.balance.policies import POLICIES
-from lbctl.balance.policies.base import Reported
+from lbctl.balance.policies.base import Probing, Reported
+from lbctl.balance.split import Split
 from lbctl.balance.virtual import Modelled, Pace
 from lbctl.load.lane import Lane
 from lbctl.load.loops import Loop
@@ -23,6 +24,7 @@ from lbctl.stats.tally import Tally
 
 Bands = Mapping[Peer, Band]
 _NONE: Final[Bands] = {}
+_CROWDED: Final = 0.25  # calls of others, for each of ours, that move a choice by more than the bands are wide
 
 
 def replayed(
@@ -42,7 +44,9 @@ def replayed(
     if missing:
         return too_few(balance, picks, missing), _NONE
     pace = Pace(gap_ns=round(1e9 / plan.rps)) if plan.rps else Pace(in_flight)
-    bands = envelope(balancer.policy, [_modelled(lane, tally) for lane in judged], pace, picks, seed)
+    backends = [_modelled(lane, tally) for lane in judged]
+    probing = isinstance(balancer.picker, Probing)
+    bands = envelope(balancer.policy, backends, pace, picks, seed, balancer.keys, together=probing)
     found = judge_bands(balance, counts, [lane.row.address for lane in judged], bands)
     return found, dict(zip((lane.peer for lane in judged), bands, strict=True))
 
@@ -53,13 +57,20 @@ def _obstacle(balancer: Balancer, plan: Plan, loop: Loop) -> str:
         return "its balancer is gRPC's"
     if not balancer.policy.replayed:
         return "its policy takes longer to find its way than is played"
-    if isinstance(balancer.picker, Reported):
-        return "it goes by reports of the backends"
     if not balancer.evidence().steady:
         return "backends or weights changed during it"
     if loop.rps != plan.rps or (plan.rps is None and loop.concurrency != plan.concurrency):
         return "its load was changed by hand"
-    return ""
+    return _unheard(balancer.picker)
+
+
+def _unheard(picker: object) -> str:
+    """What the picker goes by that is not measured here."""
+    if isinstance(picker, Split):
+        return "several levels of backends shared it"
+    if isinstance(picker, Probing):
+        return "backends answered its probes with other clients' calls" if picker.crowd() > _CROWDED else ""
+    return "it goes by reports of the backends" if isinstance(picker, Reported) else ""
 
 
 def _kept_out(known: Sequence[Lane], judged: Sequence[Lane]) -> str:

@@ -76,6 +76,8 @@ def _unjudged(evidence: Evidence) -> Finding:
         return Finding("too_few", "nothing was picked yet")
     if sum(row.expected > 0 for row in evidence.backends) == 1:
         return Finding("balanced", "there was one backend to pick")
+    if evidence.unfinished:
+        return Finding("not_applicable", f"there are too many of{of_keys(evidence)} to look up whose all of them are")
     return Finding("not_applicable", f"no share can be stated beforehand where picks follow {evidence.expectation}")
 
 

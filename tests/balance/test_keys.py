@@ -7,10 +7,12 @@ from random import Random
 import pytest
 
 from lbctl.balance.balancer import Balancer
+from lbctl.balance.hashing.picker import KeyPicker
 from lbctl.balance.keys import MOST_KEYS, Keys, parse_source
 from lbctl.balance.policies import POLICIES
 from lbctl.balance.policies.base import Call
 from lbctl.stats.chi_square import p_value
+from lbctl.stats.fairness import judge
 from tests.balance.keyed import at, hosts, owners, picker
 
 KEYED = pytest.mark.parametrize("policy", [name for name, each in POLICIES.items() if each.keyed])
@@ -181,14 +183,105 @@ def test_one_key_has_one_owner_and_no_call_may_go_elsewhere(policy: str) -> None
 
 
 @KEYED
-def test_keys_that_only_count_up_or_are_unknown_have_a_guide_and_no_test(policy: str) -> None:
-    for source in (keys("seq"), None):
-        made = picker(policy, at(hosts(4)), source)
+def test_keys_that_are_unknown_have_a_guide_and_no_test(policy: str) -> None:
+    made = picker(policy, at(hosts(4)))
+    law = made.law()
+    assert not law.drawn
+    assert law.bound == float("inf")
+    assert law.shares == made.arcs()
+    assert sum(law.shares) == pytest.approx(1.0)
+
+
+def handed_out(made: KeyPicker, source: Keys, count: int) -> list[int]:
+    """Pick for so many keys, and return the picks of each peer."""
+    for key in draw(source, count):
+        made.pick(Call(1, key)).picks += 1
+    return [peer.picks for peer in made.peers]
+
+
+@OWNED
+def test_of_keys_that_count_up_every_count_is_known_from_where_the_picker_began(policy: str) -> None:
+    source = keys("seq")
+    draw(source, 1234)
+    made = picker(policy, at(dict(zip(hosts(4), (3, 1, 2, 5), strict=True))), source)
+    for total in (1, 700, 5000):
+        counts = handed_out(made, source, total - sum(peer.picks for peer in made.peers))
         law = made.law()
-        assert not law.drawn
-        assert law.bound == float("inf")
-        assert law.shares == made.arcs()
-        assert sum(law.shares) == pytest.approx(1.0)
+        assert (law.bound, law.drawn, law.partial) == (0.0, False, False)
+        assert [total * share for share in law.shares] == pytest.approx(counts)
+
+
+def test_keys_that_were_picked_elsewhere_or_twice_may_be_anywhere() -> None:
+    source = keys("seq")
+    waiting = draw(source, 3)
+    made = picker("ring_hash", at(hosts(3)), source)
+    counts = handed_out(made, source, 500)
+    for key in (*waiting, b"7"):  # three that waited, one whose call was not sent
+        made.pick(Call(1, key)).picks += 1
+    law = made.law()
+    assert law.bound == 8.0
+    assert law.shares == pytest.approx([count / 500 for count in counts])
+    draw(source, 5)  # tried backends out
+    assert made.law().bound == 2.0
+
+
+def test_retries_do_not_count_among_the_picks_of_keys_that_count_up() -> None:
+    source = keys("seq")
+    made = picker("ring_hash", at(hosts(3)), source)
+    handed_out(made, source, 100)
+    for key in (b"1", b"2"):
+        made.pick(Call(1, key, (made.peers[0],))).picks += 1
+    assert made.law().bound == 0.0
+
+
+@OWNED
+def test_of_very_many_keys_that_count_up_some_more_are_looked_up_each_time(policy: str) -> None:
+    source = keys("seq")
+    made = picker(policy, at(hosts(4)), source)
+    made.affordable = 1000
+    counts = handed_out(made, source, 1200)
+    for _ in range(2):
+        guide = made.law()
+        assert (guide.partial, guide.bound) == (True, float("inf"))
+        assert sum(guide.shares) == pytest.approx(1.0)
+    assert [1200 * share for share in made.law().shares] == pytest.approx(counts)
+    assert not made.law().partial
+
+
+@pytest.mark.parametrize(("calls", "verdict"), [(300, "balanced"), (4200, "not_applicable")])
+def test_a_run_of_keys_that_count_up_is_judged_exactly_unless_there_are_too_many_to_look_up(
+    calls: int, verdict: str
+) -> None:
+    source = keys("seq")
+    balancer = Balancer(POLICIES["ring_hash"], Random(1), source)
+    for peer in balancer.update(peer.instance for peer in at(hosts(3))).added:
+        balancer.mark(peer, ready=True)
+    made = balancer.picker
+    assert isinstance(made, KeyPicker)
+    made.affordable = 200
+    handed_out(made, source, calls)
+    found = judge(balancer.evidence(over=True))
+    assert found.verdict == verdict
+    if verdict == "balanced":
+        made.peers[0].picks += 1
+        made.peers[1].picks -= 1
+        assert judge(balancer.evidence(over=True)).verdict == "skewed"
+    else:
+        assert found.note == "there are too many of the keys (seq) to look up whose all of them are"
+
+
+@pytest.mark.parametrize("text", ["seq", "uuid", "zipf(1.1,1000)", "uniform(10)", "meta:user"])
+def test_keys_like_others_are_of_the_same_population_and_leave_the_others_alone(text: str) -> None:
+    silent, asked = keys(text, constant=b"alice"), keys(text, constant=b"alice")
+    draw(silent, 2000)
+    draw(asked, 2000)
+    first, second = (asked.alike(Random(seed)) for seed in (5, 5))
+    like = draw(first, 500)
+    assert like == draw(second, 500)
+    assert first.population() == asked.population()
+    assert draw(asked, 100) == draw(silent, 100)
+    if text == "seq":
+        assert 0 < int(like[0]) < 2000
 
 
 @OWNED

@@ -39,6 +39,7 @@ class Case:
     chances: int = 1
     log_factor: float = 0.0
     unjudged: int = 0
+    unfinished: int = 0
     strays: int = 0
     backends: Sequence[Row] = field(default_factory=tuple)
     keys: str = ""

@@ -5,7 +5,8 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Iterator, Sequence
 
-from lbctl.balance.keys import Keys, Population
+from lbctl.balance.hashing.counted import Counted
+from lbctl.balance.keys import Keys, Numbers, Population
 from lbctl.balance.peer import Peer
 from lbctl.balance.policies.base import Call, Law, Setup, Why
 
@@ -23,6 +24,7 @@ class KeyPicker(ABC):
     def __init__(self, peers: Sequence[Peer], setup: Setup) -> None:
         self.peers = peers
         self._keys: Keys | None = setup.keys
+        self._numbered = Counted(setup.keys, peers) if isinstance(setup.keys, Numbers) else None
         self._law: Law | None = None
         self._owned = [0.0] * len(peers)  # the parts of the keys that were looked up
         self._next = 0  # the key to be looked up next, 0 when all are
@@ -47,6 +49,8 @@ class KeyPicker(ABC):
 
     def law(self) -> Law:
         """What follows from the keys; of very many each call looks up some more, and until then it is a guide."""
+        if self._numbered is not None:
+            return self._numbered.law(self.owners, self.affordable // 2, self.arcs)
         if self._law is None or self._next:
             self._law = self._follows()
         return self._law

@@ -93,6 +93,15 @@ class Reported(Protocol):
     def reported(self, peer: Peer, report: Any, now_ns: int) -> None: ...  # noqa: ANN401  # the policy knows its reports
 
 
+@runtime_checkable
+class Probing(Reported, Protocol):
+    """A picker that goes by the answers to its probes; one of a simulation is answered by the simulation."""
+
+    def crowd(self) -> float:
+        """Others' requests in flight where answers came from, for each of this client's and each answer."""
+        ...
+
+
 def _nothing() -> None:
     """Nobody to tell."""
 

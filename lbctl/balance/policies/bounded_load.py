@@ -133,8 +133,8 @@ class Bounded(RingPicker, ABC):
         return peer, Why(f"{text}; {self._in_flight} in flight with this call", ("in flight", "room for"), tuple(rows))
 
     def law(self) -> Law:
-        """What the ring alone would do, as a guide."""
-        return Law(super().law().shares)
+        """The ring's shares, as a guide."""
+        return Law(self.arcs())
 
     def near(self, hash_: int) -> Sequence[int]:
         """How the way begins, if that is at hand: a generator that is begun and given up costs more than a pick may."""
@@ -231,7 +231,7 @@ def build(peers: Sequence[Peer], setup: Setup) -> Bounded:
 POLICY = Policy(
     "bounded_load",
     "by the call's key on a ring, on to the next backend where one is too busy",
-    Expectation.HASH,
+    Expectation.FEEDBACK,
     build,
     options=Options(),
     aliases=("chwbl",),

@@ -77,6 +77,9 @@ class Prequal(Measuring[Node]):
         self._heard_ns = NEVER_NS  # when a backend last answered
         self._to_probe = self._to_remove = 0.0
         self._removes_worst = False
+        self._answers = 0  # to probes; and of all requests in flight that they told of
+        self._ours = 0  # those that are this client's
+        self._others = 0  # and those that are not
 
     def pick(self, call: Call) -> Peer:
         answers, threshold = self._prepared(call.now_ns)
@@ -110,8 +113,14 @@ class Prequal(Measuring[Node]):
         """A backend answered a probe; other reports are not for this policy."""
         if isinstance(report, ProbeReply) and peer in self._nodes:
             self._heard_ns, node = now_ns, self._nodes[peer]
+            self._answers += 1
+            self._ours += peer.in_flight
+            self._others += report.rif - peer.in_flight
             latency_ns = report.latency_ns if report.stated else max(report.latency_ns, node.median_ns)
             self._add(peer, node, report.rif, latency_ns, now_ns)
+
+    def crowd(self) -> float:
+        return self._others / (self._ours + self._answers or 1)
 
     def _prepared(self, now_ns: int) -> tuple[Sequence[Answer], float]:
         """The answers to choose among, and the threshold between cold and hot."""
