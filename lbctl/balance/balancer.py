@@ -26,7 +26,7 @@ from typing import Any, Final, NamedTuple
 from lbctl.balance.change import Change, revised
 from lbctl.balance.epochs import Ledger
 from lbctl.balance.evidence import UNSTEADY, Epoch, Evidence
-from lbctl.balance.explaining import Explained, Explaining
+from lbctl.balance.explaining import Asked, Explained, Explaining
 from lbctl.balance.guards.base import HEALTH, Ended, Guard, moves_on
 from lbctl.balance.keys import Keys
 from lbctl.balance.peer import Nowhere, Peer
@@ -86,8 +86,9 @@ class Balancer:
         self._departed: dict[Identity, Peer] = {}
         self._ledger = Ledger()
         self._before = 0  # picks with another policy, another set or other weights than now
-        self._explained: Explained | None = None  # who wants to know why the next pick is made
+        self._asked: Asked | None = None  # who wants to know why a pick to come is made
         self._picker: Picker | None = None
+        self._front: Picker | None = None  # the same, or what stands before it
         self._built: _Built | None = None
         self._stale = False
 
@@ -115,7 +116,7 @@ class Balancer:
         """The picker over the peers that may take calls now; None when there is none, and calls have to wait."""
         if self._stale:
             self._rebuild()
-        return self._picker
+        return self._front
 
     @property
     def choices(self) -> int:
@@ -270,9 +271,9 @@ class Balancer:
             steady=self._before <= UNSTEADY * picks,
         )
 
-    def explain(self, explained: Explained) -> None:
-        """Have the next pick explained: it is made as always, and told with its reasons."""
-        self._explained = explained
+    def explain(self, explained: Explained, number: int = 1) -> None:
+        """Have the pick of this number from here on explained: it is made as always, and told with its reasons."""
+        self._asked = Asked(explained, number)
         self.renew()
 
     def _revise(self, looks: int = 1) -> None:
@@ -334,12 +335,12 @@ class Balancer:
         if built != self._built:
             self._before = sum(peer.judged for peer in self._everyone())
         self._built = built
-        picker = self._picker = self._made(choice)
+        picker = self._picker = self._front = self._made(choice)
         if picker is not None:
             self._ledger.open(Epoch(built.peers, picker.law()))
             self._learn = picker.ended if isinstance(picker, Learning) else None
-            if self._explained is not None:
-                self._picker = Explaining(picker, self._explained, self._explained_once)
+            if self._asked is not None:
+                self._front = Explaining(picker, self._asked, self._explained)
         self.watched = bool(self._guards) or self._learn is not None
         if before is not None and picker is not None:
             self.on_rebuilt(before, picker)
@@ -355,9 +356,8 @@ class Balancer:
             peer.credit, peer.waited, peer.memory, peer.override = 0.0, Fraction(0), None, None
         return None
 
-    def _explained_once(self, picker: Picker) -> None:
-        self._explained = None
-        self._picker = picker
+    def _explained(self) -> None:
+        self._asked, self._front = None, self._picker
 
     def _setup(self) -> Setup:
         return Setup(self._rng, self._policy.options, self._keys, self.renew, self.on_probe, self.on_note)

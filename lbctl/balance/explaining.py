@@ -1,4 +1,4 @@
-"""A picker that explains its first pick and is out of the way then: the hot path never asks whether to explain."""
+"""A picker that explains one pick and is out of the way then: the hot path never asks whether to explain."""
 
 from __future__ import annotations
 
@@ -11,23 +11,34 @@ from lbctl.balance.policies.base import Call, Law, Picker, Why
 Explained: TypeAlias = Callable[[Peer, Call, Why], None]
 
 
-class Explaining:
-    """Stands before a picker; ``after`` puts that one in its place."""
+class Asked:
+    """Who wants to know, and which pick: ``left`` are to be made until then, that one included; 0 when it was."""
 
-    def __init__(self, picker: Picker, explained: Explained, after: Callable[[Picker], None]) -> None:
+    __slots__ = ("explained", "left")
+
+    def __init__(self, explained: Explained, left: int) -> None:
+        self.explained = explained
+        self.left = left
+
+
+class Explaining:
+    """Stands before a picker, and counts, until the pick was made that was asked for; ``after`` takes it away then."""
+
+    def __init__(self, picker: Picker, asked: Asked, after: Callable[[], None]) -> None:
         self._picker = picker
-        self._explained: Explained | None = explained
+        self._asked = asked
         self._after = after
 
     def pick(self, call: Call) -> Peer:
-        """The first pick with its reasons; who still holds this picker then gets the plain ones."""
-        explained = self._explained
-        if explained is None:
+        """The pick that was asked for with its reasons, all others plain: also to who still holds this picker."""
+        asked = self._asked
+        if asked.left != 1:
+            asked.left -= asked.left > 0
             return self._picker.pick(call)
-        self._explained = None
-        self._after(self._picker)
+        asked.left = 0
+        self._after()
         peer, why = self._picker.why(call)
-        explained(peer, call, why)
+        asked.explained(peer, call, why)
         return peer
 
     def why(self, call: Call) -> tuple[Peer, Why]:

@@ -106,6 +106,16 @@ class LoadFlags(Flags):
     explain: Annotated[bool, switch("--explain", text="tell why the first call went where it went", panel=_LOAD)] = (
         False
     )
+    explain_call: Annotated[
+        int | None,
+        option(
+            "--explain-call",
+            text="tell it of the N-th pick instead, when a policy that goes by load knows something",
+            metavar="N",
+            panel=_LOAD,
+            parse=parse_count,
+        ),
+    ] = None
     seed: Annotated[
         int | None,
         option(

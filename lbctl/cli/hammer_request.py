@@ -66,7 +66,8 @@ def build(
     found = balanced(repeating.config, load.policy, settings.policy)
     policy = chosen(found.policy, load.policy_opt, settings)
     around = guarded(guards or GuardFlags(), repeating.config, policy, balanced=load.policy is None)
-    if load.explain and policy.name in GRPC_POLICIES:
+    explain = load.explain_call or int(load.explain)
+    if explain and policy.name in GRPC_POLICIES:
         raise UsageError("--explain: gRPC's own balancers do not tell why", "name one of lbctl's: lbctl policies")
     return Hammer(
         service=service,
@@ -84,7 +85,7 @@ def build(
         prefix=settings.prefix,
         layout=settings.format,
         grace_s=DEFAULT_GRACE_S if load.grace is None else load.grace,
-        explain=load.explain,
+        explain=explain,
         repeating=repeating,
         guards=guards_of(around.flags, policy, settings.health_check),
         notes=(*found.notes, *around.notes),

@@ -60,7 +60,7 @@ class Hammer:
     prefix: str | None = None
     layout: str | None = None
     grace_s: float = 5.0
-    explain: bool = False
+    explain: int = 0  # the number of the pick that is to be explained, 0 for none
     repeating: Configured = field(default_factory=Configured)
     notes: tuple[str, ...] = ()  # what is worth telling before anything is sent
     hash_key: Source | None = None

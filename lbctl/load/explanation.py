@@ -7,9 +7,10 @@ from lbctl.balance.policies.base import Call, Policy, Why
 from lbctl.stats.report import Candidate, Explanation
 
 
-def explanation(policy: Policy, peer: Peer, call: Call, why: Why) -> Explanation:
+def explanation(policy: Policy, peer: Peer, call: Call, why: Why, number: int) -> Explanation:
     """Put a policy's reasons into values that do not change any more."""
     return Explanation(
+        pick=number,
         policy=policy.name,
         backend=peer.instance.address,
         hash_key=call.key.decode("utf-8", "backslashreplace") if call.key else None,

@@ -79,7 +79,7 @@ class Task:
     repeating: Repeating = field(default_factory=Repeating)
     guards: GuardPlan = field(default_factory=GuardPlan)
     judge: Judge | None = None
-    explain: bool = False  # tell why the first pick was made
+    explain: int = 0  # the number of the pick that is to be explained, 0 for none
     keys: Keys | None = None  # the hash key of each call
     grace_s: float = 5.0
     starve_s: float = 30.0  # how long a run without a duration waits for any backend to be ready

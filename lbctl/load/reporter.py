@@ -103,7 +103,7 @@ class Reporter:
             backends=tuple(self._rows()),
             events=self.events,
             generator=self.pulse.generator(
-                task.engine, tally.latency, spun_ns=loop.spun_ns, doubts=self._doubts(waits, wire)
+                task.engine, tally.latency, spun_ns=loop.spun_ns, doubts=self._doubts(waits, wire, over=over)
             ),
             rps=loop.rps,
             starts=loop.starts,
@@ -142,8 +142,10 @@ class Reporter:
         )
         self._first_byte = tally.first_byte.histogram(tally.service_time)
 
-    def _doubts(self, waits: Mapping[str, Wait], wire: Wire) -> Iterator[str]:
+    def _doubts(self, waits: Mapping[str, Wait], wire: Wire, *, over: bool) -> Iterator[str]:
         """Everything the run has to say about its figures, except what the pulse knows."""
+        if over and self.task.explain and self.explanation is None:
+            yield f"there is no pick {self.task.explain:,} to explain: not so many were made"
         resets = [lane.resets for lane in self.backends.lanes.values()]
         yield from on_drops(self.loop.dropped)
         yield from on_waits(waits, wire.stream_limit)

@@ -91,7 +91,7 @@ class Run:
         self._reporter.guarding = self._guarding
         balancer.on_change = self._engine.repicked
         if task.explain:
-            balancer.explain(self._explained)
+            balancer.explain(self._explained, task.explain)
         balancer.on_note = self._noted
         balancer.on_rebuilt = self._moved
         reports = LoadReports(balancer, beside(task), clock, Random(task.seed), self.note)
@@ -125,7 +125,7 @@ class Run:
         self._events.add(Event(self._stopwatch.elapsed_s(), kind, backend, text, level))
 
     def _explained(self, peer: Peer, call: Call, why: Why) -> None:
-        self._reporter.explanation = explanation(self._reporter.balancer.policy, peer, call, why)
+        self._reporter.explanation = explanation(self._reporter.balancer.policy, peer, call, why, self._task.explain)
 
     def _noted(self, kind: str, peer: Peer, text: str, level: str) -> None:
         self.note(kind, peer.instance.address, text, level)

@@ -190,6 +190,7 @@ class Candidate:
 class Explanation:
     """Why one call went where it went: a sentence, and the candidates in the order the policy compared them."""
 
+    pick: int  # the number of the pick, from 1; a retry is a pick of its own
     policy: str
     backend: str  # its address
     hash_key: str | None  # of the call, as text
@@ -250,7 +251,7 @@ class Report:
     wire: Wire = field(default_factory=Wire)  # a second old at most, and so is ``first_byte``
     waits: Mapping[str, Wait] = field(default_factory=dict)  # connection | slot | window | peer | rotation
     grace_s: float | None = None  # while stopping: what is left until calls in flight are cancelled
-    explanation: Explanation | None = None  # of the first pick, if it was asked for
+    explanation: Explanation | None = None  # of the pick that was asked for, once it was made
     given_up: str = ""  # why, where a run was: no backend could be used for long
     retried: Mapping[str, int] = field(default_factory=dict)  # refused | goaway | policy; retries by why
     repeated: Repeated | None = None  # where a policy makes further attempts

@@ -15,11 +15,12 @@ _MOST = 12  # candidates in text; the JSON document has all
 
 
 def explanation_lines(report: Report, look: Look, width: int) -> list[str]:
-    """Return the part of a summary about the first call; nothing where nobody asked."""
+    """Return the part of a summary about the call that was asked for; nothing where nobody asked."""
     found = report.explanation
     if found is None:
         return []
-    title = look.paint(look.style.bold, "Why") + f"  the first call went to {look.show(found.backend)}"
+    call = "the first call" if found.pick == 1 else f"pick {found.pick:,}"
+    title = look.paint(look.style.bold, "Why") + f"  {call} went to {look.show(found.backend)}"
     return [title, *explained(found, look, width)]
 
 

@@ -69,5 +69,7 @@ def _worked(explained: Explained, look: Look) -> list[str]:
 def _reasons(policy: Policy, example: Example, look: Look) -> list[str]:
     candidates = tuple(Candidate(each.instance.key, each.instance.key, figures) for each, figures in example.why.rows)
     key = example.keys[0] if example.keys else None
-    why = Explanation(policy.name, example.first.instance.key, key, example.why.text, example.why.columns, candidates)
+    why = Explanation(
+        1, policy.name, example.first.instance.key, key, example.why.text, example.why.columns, candidates
+    )
     return reasons(why, look, _WIDTH)

@@ -111,6 +111,7 @@ def _explanation(found: Explanation | None) -> Document | None:
     if found is None:
         return None
     return {
+        "pick": found.pick,
         "policy": found.policy,
         "backend": found.backend,
         "hash_key": found.hash_key,

@@ -12,6 +12,7 @@ from lbctl.balance.policies import POLICIES
 from lbctl.balance.policies.base import Call, Why
 from tests.balance.fleet import Service, built, fleet, letters
 
+PAIRS = ["AB", "AC", "AD", "BC", "BD", "CD"]  # what two choices compare
 TOLD = list[tuple[Peer, Call, Why]]
 
 
@@ -54,6 +55,33 @@ def test_the_picker_that_explains_is_gone_after_its_first_pick() -> None:
     assert [(who, call) for who, call, _ in told] == [(peer, Call(7))]
     assert not isinstance(service.balancer.picker, Explaining)
     first.pick(Call(8))  # by somebody who still holds it
+    assert len(told) == 1
+
+
+@pytest.mark.parametrize("name", ["least_conn", "peak_ewma", "p2c", "smooth_wrr"])
+def test_a_later_pick_is_explained_by_what_is_known_then(name: str) -> None:
+    plain, service = (Service(name, seed=6, A=5, B=1, C=1) for _ in range(2))
+    told: TOLD = []
+    service.balancer.explain(lambda peer, call, why: told.append((peer, call, why)), 21)
+    before = service.run(20)
+    assert not told
+    service.set(A=5, B=1, C=1, D=1)  # the count goes on with the next picker
+    plain.run(20)
+    plain.set(A=5, B=1, C=1, D=1)
+    after = service.run(30)
+    assert after == plain.run(30)
+    ((peer, _, why),) = told
+    assert (len(before), letters([peer])) == (20, after[0])
+    assert letters(sorted((each for each, _ in why.rows), key=lambda each: each.instance.key)) in ("ABCD", *PAIRS)
+
+
+def test_a_run_that_ends_before_the_pick_explains_nothing() -> None:
+    service = Service("random", A=1, B=1)
+    told: TOLD = []
+    service.balancer.explain(lambda peer, call, why: told.append((peer, call, why)), 11)
+    service.run(10)
+    assert not told
+    service.run(1)
     assert len(told) == 1
 
 

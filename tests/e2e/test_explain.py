@@ -43,6 +43,16 @@ async def test_a_call_by_key_is_explained_by_its_key(demo: Standing) -> None:
     assert done.document["explanation"]["hash_key"] == "0"
 
 
+async def test_a_later_call_is_explained_by_the_load_there_is_then(demo: Standing) -> None:
+    later = ("--policy", "least_conn", "-n", "100", "-c", "12", "--explain-call")
+    why = (await hammer("echo", *later, "50", "-o", "json", etcd=demo.etcd)).document["explanation"]
+    column = why["columns"].index("in flight")
+    assert why["pick"] == 50
+    assert 0 < sum(int(each["figures"][column]) for each in why["candidates"]) < 12  # those in flight without this one
+    done = await hammer("echo", *later, "1k", etcd=demo.etcd)
+    assert "there is no pick 1,000 to explain: not so many were made" in done.out
+
+
 async def test_grpcs_own_balancers_cannot_be_asked(demo: Standing) -> None:
     done = await hammer("echo", "--engine", "grpcio", "--policy", "grpc:round_robin", "--explain", etcd=demo.etcd)
     assert done.status == 2

@@ -308,6 +308,7 @@ def explained(candidates: int = 3) -> Report:
     report = sample(max(candidates, 1), end_reason="completed", in_flight=0)
     rows = report.backends[:candidates]
     why = Explanation(
+        pick=1,
         policy="ring_hash",
         backend=report.backends[-1].address,
         hash_key="user-4711",
