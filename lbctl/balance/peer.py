@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from fractions import Fraction
 from typing import Any, Protocol
@@ -22,6 +23,10 @@ class Nowhere:
         raise AssertionError("picked a peer without a target")
 
 
+def _nobody() -> None:
+    """Nobody has to know."""
+
+
 @dataclass(slots=True, eq=False)
 class Peer:
     """An instance as the balancer knows it; counts only ever grow, so in flight cannot drift.
@@ -39,6 +44,7 @@ class Peer:
     credit: float = 0.0  # what turns owe this peer, also when it comes back (smooth WRR: calls)
     waited: Fraction = Fraction(0)  # likewise: the part of its interval that it has waited (EDF)
     memory: Any = None  # what else a policy knows of this peer; gone when the policy is switched
+    unannounced: Callable[[], None] = _nobody  # called when calls in flight change and no picker is told of it
     override: int | None = None  # the weight that a policy goes by instead of the registry's; gone with its memory
     ready: bool = False
     arrivals: int = 0  # how often it has become ready
@@ -70,6 +76,7 @@ class Peer:
         """Take a pick back that nothing was sent for; it stays a decision of the policy's."""
         self.finished += 1
         self.returned += 1
+        self.unannounced()
 
     @property
     def sent(self) -> int:

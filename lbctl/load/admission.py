@@ -117,6 +117,7 @@ def trial(trials: deque[Peer]) -> Peer | None:
         peer = trials.popleft()
         if peer.reachable:
             peer.picks += 1
+            peer.unannounced()
             peer.belated += 1
             peer.expected += 1.0
             return peer

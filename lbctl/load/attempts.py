@@ -213,6 +213,8 @@ class Attempts(ABC):
                     self._unwritten(peer, call, now_ns, heard=on_the_wire)
                 if on_the_wire and not self.engine.cancelling:
                     self._balancer.withdrawn(peer, call.begun_ns, now_ns, WITHDRAWN)
+                else:
+                    peer.unannounced()
                 if call.trial_ns:
                     self._balancer.untried(peer, call.trial_ns)
                 return True

@@ -13,6 +13,7 @@ from lbctl.balance.hashing.shuffle import shuffled, twister
 from lbctl.balance.peer import Peer
 from lbctl.balance.policies.base import Call, Learning
 from lbctl.balance.policies.bounded_load import slots
+from lbctl.load.admission import trial
 from tests.balance.fleet import OK, VECTORS
 from tests.balance.keyed import KEYS, at, hosts, owners, picker
 
@@ -121,18 +122,39 @@ def test_idle_backends_get_the_keys_that_they_own() -> None:
     assert found == plain
 
 
-def test_calls_that_were_never_sent_are_forgotten_before_long() -> None:
+def test_calls_that_were_never_sent_count_no_more_at_the_next_pick() -> None:
     peers = at(hosts(3))
-    made = picker("bounded_load", peers, factor="1")
-    for _ in range(300):
-        peer = send(made, b"key")
-        peer.finished += 1  # given back: nobody tells the policy
-    m = 0
-    for _ in range(90):
-        m += 1
-        send(made, b"key")
-    assert max(peer.in_flight for peer in peers) <= math.ceil((m + 64) / 3)
-    assert sum(peer.in_flight for peer in peers) == 90
+    made = picker("bounded_load", peers)
+    for _ in range(60):
+        send(made, b"hot").give_back()
+    loads = []
+    for _ in range(3):
+        send(made, b"hot")
+        loads.append(sorted(peer.in_flight for peer in peers))
+    assert loads == [[0, 0, 1], [0, 1, 1], [0, 1, 2]]  # at most ceil(1.25 m / 3), which is 1, 1 and 2
+
+
+@pytest.mark.parametrize("probe", ["ring", "envoy"])
+def test_calls_in_flight_are_known_whatever_becomes_of_calls(probe: str) -> None:
+    """They end, are given back unsent, or go to a backend to try it out."""
+    rng, peers = Random(4), at(hosts(5))
+    made = picker("bounded_load", peers, probe=probe)
+    flying: list[Peer] = []
+    for number in range(10_000):
+        match rng.choice("ssstbbeee"):
+            case "t":
+                tried = trial(deque([rng.choice(peers)]))
+                assert tried is not None
+                flying.append(tried)
+            case "b" if flying:
+                flying.pop(rng.randrange(len(flying))).give_back()
+            case "e" if flying:
+                end(made, flying.pop(rng.randrange(len(flying))))
+            case _:
+                flying.append(send(made, b"%d" % rng.randrange(6)))
+                _, why = made.why(Call(1, b"key"))
+                assert f"; {len(flying) + 1} in flight with this call" in why.text, number
+                peers[0].unannounced()  # why picked, and nothing was sent
 
 
 def test_a_retry_goes_on_around_the_ring_to_somebody_with_room() -> None:

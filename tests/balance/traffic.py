@@ -52,9 +52,9 @@ class Traffic:
             self.end(replies)
 
     def give_back(self) -> None:
-        """A call is taken back unsent, which no picker hears of."""
+        """A call is taken back unsent, whose end no picker hears of."""
         _, peer = self.flying.pop(self.rng.randrange(len(self.flying)))
-        peer.finished += 1
+        peer.give_back()
 
 
 class Chosen(Random):

@@ -54,7 +54,6 @@ from lbctl.balance.policies.base import Call, Expectation, Law, Policy, Setup, W
 from lbctl.balance.policies.options import option
 from lbctl.model import Reply
 
-_RECOUNT: Final = 64  # picks after which calls in flight are counted anew, or as many as there are peers
 _MOST_FACTOR: Final = 1_000_000
 _ENVOY_LEAST: Final = 1024  # points of its ring
 
@@ -76,7 +75,7 @@ class Bounded(RingPicker, ABC):
     """Passes a key on while peers are full; what full is, and who is next, the kinds say.
 
     Adding up what all have in flight would cost O(n) at every pick: the sum is kept by picks and ends, and made anew
-    now and then, since calls that were never sent do not end.
+    when it has changed otherwise, by calls that were given back unsent or that try a peer out.
 
     Below factor x m x w / sum nobody is full, whatever the kind. It is compared in whole numbers: a float would be off.
     """
@@ -99,15 +98,12 @@ class Bounded(RingPicker, ABC):
         self._owners = ring.owners
         self._known = frozenset(peers)
         self._in_flight = 0
-        self._left = 0  # picks until the sum is made anew
+        self._is_stale = True  # the sum is to be made anew
+        for peer in peers:
+            peer.unannounced = self._recount
 
     def pick(self, call: Call) -> Peer:
-        if self._left:
-            self._left -= 1
-            in_flight = self._in_flight + 1
-        else:
-            in_flight = self._counted()
-        self._in_flight = in_flight
+        in_flight = self._in_flight = self._counted() if self._is_stale else self._in_flight + 1
         hash_ = self.hashed(call.key)
         starts, part = self._starts, hash_ >> self._shift
         owner = self._owners[bisect_left(self._points, hash_, starts[part], starts[part + 1])]
@@ -150,8 +146,11 @@ class Bounded(RingPicker, ABC):
 
     def _counted(self) -> int:
         """The calls in flight, with the one that is picked now."""
-        self._left = max(_RECOUNT, len(self.peers))
+        self._is_stale = False
         return 1 + sum([peer.picks - peer.finished for peer in self.peers])
+
+    def _recount(self) -> None:
+        self._is_stale = True
 
     def _passed_on(self, call: Call, hash_: int, in_flight: int) -> Peer:
         """The first on the key's way that has room and was not tried."""
