@@ -78,6 +78,14 @@ def test_envoy_lowers_unequal_weights_by_what_is_in_flight(bias: int, loads: lis
         assert abs(counts[peer] - 6000 * part / sum(expected)) <= 6
 
 
+def test_envoys_queue_begins_anew_with_each_change_of_the_set_within_the_first_round() -> None:
+    """The order from the beginning is AAAABCA, and up to 2 picks of it are passed over, each number as often."""
+    policy, peers, rng = POLICIES["least_request"].with_options({"mode": "envoy"}), fleet([5, 1, 1]), Random(1)
+    starts = Counter(letters(drawn(policy.build(peers, Setup(rng, policy.options)), 3)) for _ in range(6000))
+    assert set(starts) == {"AAA", "AAB"}
+    assert p_value((starts["AAB"] - 2000) ** 2 / 2000 + (starts["AAA"] - 4000) ** 2 / 4000, 1) > 1e-6
+
+
 def test_envoy_scan_is_fair_among_equals() -> None:
     counts = Counter(letters(drawn(built("least_request", fleet([9, 1, 1]), full_scan="true"), 9000)))
     assert p_value(sum((counts[name] - 3000) ** 2 / 3000 for name in "ABC"), 2) > 1e-6
