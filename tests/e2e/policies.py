@@ -1,0 +1,71 @@
+"""Runs of any policy against one demo, and what the table of policies says beforehand of how they end."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any, Final
+
+from lbctl.balance.policies import POLICIES
+from lbctl.balance.policies.base import Expectation, Policy
+from tests.e2e.conftest import Standing
+from tests.e2e.runs import hammer, row_of
+
+# Weights of the registry are nothing to these; to all others that say their shares beforehand, they are the shares.
+EVEN: Final = {"round_robin", "random", "hash_mod", "consistent_hash", "jump", "weighted_round_robin"}
+# They go by calls in flight as well as by keys, or by answers of the backends: not every run can be judged.
+UNJUDGED: Final = {"bounded_load", "prequal"}
+# Everybody is used, as in two choices of all.
+WIDE: Final = {"aperture": ("--policy-opt", "min-aperture=5")}
+NEVER: Final = 1e-6  # of a test by chance: one false alarm in a million right runs
+
+
+def goes_by_load(policy: Policy) -> bool:
+    """Whether it goes by what this client measures: calls in flight, or latency."""
+    return policy.by_load or hasattr(policy.options, "failure_penalty")
+
+
+def is_judged(policy: Policy) -> bool:
+    """Whether one can always tell what it should have done."""
+    return policy.replayed and policy.name not in UNJUDGED
+
+
+def states_shares(policy: Policy) -> bool:
+    """Whether its shares follow from weights and keys, whatever backends do."""
+    return policy.expectation is not Expectation.FEEDBACK and policy.name not in UNJUDGED
+
+
+LOAD_AWARE: Final = [name for name, policy in POLICIES.items() if goes_by_load(policy)]
+STATIC: Final = [name for name, policy in POLICIES.items() if states_shares(policy)]
+KEYED: Final = [name for name, policy in POLICIES.items() if policy.keyed]
+
+
+def owed(policy: Policy, weights: Sequence[int]) -> list[float]:
+    """The share of each backend, of a policy that states them."""
+    if policy.expectation is Expectation.SINGLE:
+        return [1.0] + [0.0] * (len(weights) - 1)
+    counted = [1] * len(weights) if policy.name in EVEN else weights
+    return [weight / sum(counted) for weight in counted]
+
+
+async def run(demo: Standing, name: str, *options: str, key: str = "uuid") -> dict[str, Any]:
+    """The document of a run of a policy, with keys where it needs them and always the same draws."""
+    keys = ("--hash-key", key) if POLICIES[name].keyed else ()
+    command = ("echo", "Echo/Say", "--policy", name, *keys, "--seed", "7", "-o", "json", *options)
+    return (await hammer(*command, etcd=demo.etcd)).document
+
+
+def picks(document: dict[str, Any], demo: Standing) -> list[int]:
+    """By backend, in the order of the demo's lists."""
+    return [row_of(document, address)["picks"] for address in demo.backends]
+
+
+def shares(document: dict[str, Any], demo: Standing) -> list[float]:
+    return [count / document["attempts"] for count in picks(document, demo)]
+
+
+def is_right(document: dict[str, Any]) -> bool:
+    """Whether the verdict is that on a right run: balanced, but for chance and for who cannot be judged."""
+    balance = document["balance"]
+    if balance["verdict"] == "not_applicable":
+        return not is_judged(POLICIES[document["policy"]])
+    return balance["verdict"] == "balanced" or (balance["p_value"] or 0.0) > NEVER
