@@ -37,7 +37,7 @@ from lbctl.model import Code, Identity, Instance, Reply
 
 _OK: Final = Reply(Code.OK)
 _LOOKS: Final = 40  # at a law that is known in parts: some 20 to 30 ms each
-_IGNORES_HEALTH: Final = "pick_first"  # the one policy of gRPC that does
+IGNORES_HEALTH: Final = "pick_first"  # the one policy of gRPC that does
 
 
 def _nobody(peer: Peer) -> None:
@@ -322,7 +322,7 @@ class Balancer:
     def _rebuild(self) -> None:
         self._stale = False
         choice = self._selection.choose(
-            self._peers.values(), HEALTH if self._policy.name == _IGNORES_HEALTH else frozenset()
+            self._peers.values(), HEALTH if self._policy.name == IGNORES_HEALTH else frozenset()
         )
         weights = tuple(peer.weight * peer.scale for share in choice.shares for peer in share.peers)
         built = _Built(self._policy, choice, weights)

@@ -7,10 +7,12 @@ from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Final
 
-from lbctl.balance.balancer import Balancer
+from lbctl.balance.balancer import IGNORES_HEALTH, Balancer
 from lbctl.balance.guards.plan import GuardPlan
 from lbctl.balance.peer import Peer
+from lbctl.balance.policies.base import Policy
 from lbctl.balance.selection import Mode, standing
+from lbctl.balance.weighing import goes_by_weights
 from lbctl.clock import Clock
 from lbctl.load.admission import Gate
 from lbctl.load.spells import Note, Spells
@@ -35,10 +37,13 @@ class Guarding:
         self._mode = Mode.NORMAL
         self._spells = Spells(plan.breakers, note)
         self._version = -1  # of the balancer, when it was looked at
+        self._weighing: tuple[Policy, bool] | None = None  # what is known of the policy
         self._used: Sequence[str] = ()  # what was told of subset and zone
         self.gate: Gate | None = None
         if plan.breakers or plan.selection.when_all_out is Mode.FAIL:
             self.gate = Gate(balancer, plan.admission(seed))
+        if plan.slow_start is not None:
+            self._by_weights(balancer.policy)  # which takes longer than a frame may
         balancer.guard(*self._guards)
         balancer.select(plan.selecting(seed))
 
@@ -108,3 +113,26 @@ class Guarding:
         for guard in self._guards:
             yield from guard.doubts()
         yield from self.plan.selection.doubts(self._balancer.peers.values())
+        yield from self._without_effect()
+
+    def _without_effect(self) -> Iterator[str]:
+        """What was asked for and changes nothing."""
+        plan, policy = self.plan, self._balancer.policy
+        subset = plan.selection.subset
+        by_part = {
+            "slow-start": plan.slow_start is not None,
+            "the part of a backend that subset aperture gives": subset is not None and subset.kind == "aperture",
+        }
+        if any(by_part.values()) and not self._by_weights(policy):
+            for what in (what for what, asked in by_part.items() if asked):
+                yield f"{what} has no effect: {policy.name} does not go by weights"
+        if plan.health is not None and policy.name == IGNORES_HEALTH:
+            yield f"health-check has no effect: {policy.name} ignores health, as in gRPC"
+        takes_out = (plan.health, plan.outlier, plan.circuit)
+        if plan.selection.when_all_out is not Mode.PANIC and takes_out == (None, None, None):
+            yield "when-all-out has no effect: nothing takes backends out of the rotation"
+
+    def _by_weights(self, policy: Policy) -> bool:
+        if self._weighing is None or self._weighing[0] is not policy:
+            self._weighing = policy, goes_by_weights(policy)
+        return self._weighing[1]

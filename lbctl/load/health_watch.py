@@ -11,7 +11,7 @@ from typing import Final
 from google.protobuf.message import DecodeError
 from grpc_health.v1.health_pb2 import HealthCheckRequest, HealthCheckResponse
 
-from lbctl.balance.balancer import Balancer
+from lbctl.balance.balancer import IGNORES_HEALTH, Balancer
 from lbctl.balance.guards.base import CONNECTING, UNHEALTHY
 from lbctl.balance.guards.health import HealthOptions, Pulse
 from lbctl.balance.peer import Peer
@@ -92,11 +92,16 @@ class HealthWatch:
         self._balancer.bar(peer, CONNECTING, barred=False)
         self._settle(peer)
         if not healthy and not was_out:
-            self._note("health", peer.instance.address, f"health {why} -> removed from rotation", "bad")
+            self._note("health", peer.instance.address, f"health {why}{self._so('removed from rotation')}", "bad")
         elif healthy and was_out:
-            self._note("health", peer.instance.address, f"health {why} -> back in rotation", "good")
+            self._note("health", peer.instance.address, f"health {why}{self._so('back in rotation')}", "good")
         elif healthy and was_unknown and why != "SERVING":
             self._note("health", peer.instance.address, f"health {why}", "info")
+
+    def _so(self, effect: str) -> str:
+        """What follows from it, where the policy cares."""
+        policy = self._balancer.policy.name
+        return f", which {policy} ignores" if policy == IGNORES_HEALTH else f" -> {effect}"
 
     def forget(self, peer: Peer) -> None:
         """Nothing is known of a backend that had been well: there is no connection to it."""

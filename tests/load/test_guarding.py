@@ -9,6 +9,7 @@ import pytest
 
 from lbctl.balance.guards.breakers import MaxRequestsOptions
 from lbctl.balance.guards.circuit import CircuitOptions
+from lbctl.balance.guards.health import HealthOptions
 from lbctl.balance.guards.outlier import OutlierOptions
 from lbctl.balance.guards.plan import GuardPlan
 from lbctl.balance.guards.slow_start import SlowStart, SlowStartOptions
@@ -221,6 +222,24 @@ async def test_who_comes_during_the_run_warms_up_and_says_how_far_it_is() -> Non
         assert row(stage, 1).override is None
         stage.clock.advance(6.1)
         await stage.until(lambda: row(stage, 3).state == "ready")
+
+
+@pytest.mark.parametrize(
+    ("policy", "guards", "said"),
+    [
+        ("round_robin", {"slow_start": SlowStartOptions()}, ["slow-start"]),
+        ("smooth_wrr", {"slow_start": SlowStartOptions()}, []),
+        ("p2c", {"selection": Selection(subset=SubsetOptions(kind="aperture"))}, ["the part of a backend that"]),
+        ("pick_first", {"health": HealthOptions()}, ["health-check"]),
+        ("round_robin", {"selection": Selection(when_all_out=Mode.WAIT)}, ["when-all-out"]),
+        ("round_robin", {"circuit": CircuitOptions(), "selection": Selection(when_all_out=Mode.WAIT)}, []),
+    ],
+)
+async def test_what_has_no_effect_is_said(policy: str, guards: dict[str, object], said: list[str]) -> None:
+    async with staged(guarded(plan(concurrency=4), policy, **guards)) as stage:
+        warnings = [text for text in stage.report().generator.warnings if "no effect" in text]
+        assert len(warnings) == len(said)
+        assert all(text.startswith(start) for text, start in zip(warnings, said, strict=True))
 
 
 async def test_without_guards_no_time_is_kept() -> None:

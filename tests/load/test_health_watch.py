@@ -93,6 +93,20 @@ async def test_a_backend_that_does_not_serve_from_the_beginning_is_out_at_once()
         assert one.told == ["bad: health NOT_SERVING -> removed from rotation"]
 
 
+async def test_where_the_policy_ignores_health_nobody_is_said_to_be_removed() -> None:
+    servicer = health_of(NOT_SERVING)
+    async with serving(healthy=servicer) as endpoint, clinic(endpoint) as one:
+        one.balancer.switch(POLICIES["pick_first"])
+        await one.watch.settled()
+        assert one.is_in
+        await servicer.set("", SERVING)
+        await until(lambda: len(one.told) == 2)
+    assert one.told == [
+        "bad: health NOT_SERVING, which pick_first ignores",
+        "good: health SERVING, which pick_first ignores",
+    ]
+
+
 async def test_one_service_is_asked_for_by_name() -> None:
     servicer = health_of(SERVING, "test.Echo")
     async with serving(healthy=servicer) as endpoint:
