@@ -46,6 +46,8 @@ def test_the_mean_weight_is_what_failures_and_successes_come_to(place: int) -> N
         picker.ended(peer, 0, 1, FAILED if rng.random() < given["failure_rate"][place] else OK)
         total += peer.override or 0
     assert total / calls == pytest.approx(vector["expect"]["mean_weight_simulated"][place], rel=0.03)
+    failing = given["failure_rate"][place]
+    assert vector["expect"]["mean_weight_meanfield_2(1-f)/f"][place] == pytest.approx(2 * (1 - failing) / failing)
 
 
 def test_a_backend_that_fails_fast_sinks_to_the_least_weight_and_is_still_tried() -> None:

@@ -253,6 +253,7 @@ def test_two_levels_of_which_each_may_panic(row: int) -> None:
     found = parts([Level(100, part) for part in healthy], 50)
     assert [part.percent for part in found] == expected["p0_p1_traffic"][row]
     assert [int(part.panics) for part in found] == expected["panic_p0_p1"][row]
+    assert min(100, sum(min(100, 140 * part // 100) for part in healthy)) == expected["normalized_total"][row]
 
 
 @pytest.mark.parametrize("row", [2, 3])

@@ -229,6 +229,12 @@ def test_five_one_one_has_a_run_of_four_where_two_cycles_meet() -> None:
     assert max(len([*run]) for _, run in groupby(order)) == vector["expect"]["max_run_cyclic"]
     counts = [order[:7].count(letter) for letter in "ABC"]
     assert counts == vector["expect"]["counts_per_7"]
+    deviations = [
+        picks * weight / 7 - order[:picks].count(letter)
+        for picks in range(1, 15)
+        for letter, weight in zip("ABC", vector["given"]["weights"], strict=True)
+    ]
+    assert [min(deviations), max(deviations)] == pytest.approx(vector["expect"]["deviation_range"])
 
 
 def test_the_order_is_that_of_the_rule_in_ten_thousand_cases() -> None:

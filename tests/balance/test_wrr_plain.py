@@ -23,6 +23,8 @@ def test_the_order_is_as_published() -> None:
     vector = VECTORS["wrr_plain_1_2_3"]
     order = letters(drawn(built("wrr_plain", fleet(vector["given"]["weights"])), vector["given"]["picks"]))
     assert order == vector["expect"]["sequence"]
+    assert vector["expect"]["max_run"] == "weight of the node"
+    assert [len([*run]) for _, run in groupby(order)] == vector["given"]["weights"]
 
 
 def test_the_order_is_that_of_the_expanded_list_in_ten_thousand_cases() -> None:

@@ -122,10 +122,10 @@ def test_how_often_every_attempt_goes_to_the_dead_one_is_a_matter_of_the_policy(
     vector = VECTORS["retry_all_attempts_on_dead_node"]
     count, attempts, expected = vector["given"]["n"], vector["given"]["m"], vector["expect"]
     calls = 60_000
-    found = all_on_the_dead_one("random", count, attempts, calls)
     spread = (expected["random"] * (1 - expected["random"]) / calls) ** 0.5
-    assert expected["random"] == pytest.approx(count**-attempts)
-    assert abs(found - expected["random"]) < 4 * spread
+    for name, chance in (("random", expected["random"]), ("p2c", expected["p2c_distinct_blind"])):  # all are idle
+        assert chance == pytest.approx(count**-attempts)
+        assert abs(all_on_the_dead_one(name, count, attempts, calls) - chance) < 4 * spread
     assert all_on_the_dead_one("round_robin", count, attempts, 1000) == expected["round_robin_single_client"]
     assert expected["hash_same_key_no_exclusion"].startswith("1 for keys owned by the dead node (share 0.1")
     for name in ("hash_mod", "jump"):

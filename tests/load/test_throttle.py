@@ -60,6 +60,23 @@ def test_tokens_are_what_fractions_say(most: int, ratio: int, events: list[int])
         assert throttle.allows == (tokens > whole / 2)
 
 
+def test_tokens_agree_with_fractions_in_10_000_cases() -> None:
+    rng = Random(6)
+    for _ in range(10_000):
+        most, ratio = rng.randint(1, 20_000), rng.randint(1, 3000)
+        throttle = Throttle(Throttling(most, ratio))
+        tokens = whole = Fraction(most, 1000)
+        for _ in range(rng.randint(1, 12)):
+            successes = rng.randint(-2, 4)  # below 0: a failure
+            if successes < 0:
+                throttle.failed()
+                tokens = max(Fraction(0), tokens - 1)
+            else:
+                throttle.succeeded(successes)
+                tokens = min(whole, tokens + successes * Fraction(ratio, 1000))
+            assert (throttle.tokens, throttle.allows) == (tokens * 1000, tokens > whole / 2)
+
+
 def attempts_per_call(failing: float, calls: int, seed: int) -> float:
     """Attempts of calls whose attempts fail with this probability, three at most each, tokens 10 and 0.1."""
     throttle, rng, attempts = Throttle(Throttling(10_000, 100)), Random(seed), 0

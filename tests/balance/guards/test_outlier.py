@@ -78,6 +78,10 @@ def _bad_of(bad: int, count: int, *, successes: int) -> list[Sample]:
 
 def test_one_failed_call_of_five_hundred_ejects_a_backend() -> None:
     vector = VECTORS["outlier_99_vs_100"]
+    rates = spread([Sample(successes, vector["given"]["volume"]) for successes in vector["given"]["success"]])
+    assert [*rates, rates.threshold(1900)] == pytest.approx(
+        [vector["expect"][name] for name in ("mean", "stdev", "threshold")]
+    )
     one = ward()
     for key, successes in zip(FIVE, vector["given"]["success"], strict=True):
         one.ok(key, successes)
