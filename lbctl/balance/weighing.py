@@ -34,10 +34,10 @@ def goes_by_weights(policy: Policy) -> bool:
     picker = policy.build(peers, Setup(Random(1), policy.options, Uuids("uuid", Random(1)) if policy.keyed else None))
     for number in range(1, _PICKS):
         now_ns = number * _GAP_NS
-        peer = picker.pick(Call(now_ns, b"%d" % number))
-        peer.picks += 1
+        picked = picker.pick(Call(now_ns, b"%d" % number))
+        picked.picks += 1
         if number % 2:  # others stay in flight
-            peer.finished += 1
+            picked.finished += 1
             if isinstance(picker, Learning):
-                picker.ended(peer, now_ns, now_ns + _GAP_NS // 2, _OK)
+                picker.ended(picked, now_ns, now_ns + _GAP_NS // 2, _OK)
     return any(peer.seen for peer in peers)

@@ -7,6 +7,7 @@ without one may stand alone.
 from __future__ import annotations
 
 from dataclasses import dataclass
+from difflib import get_close_matches
 from typing import TYPE_CHECKING, Annotated, Any, Final
 
 from lbctl.cli.flags import Flags, one_of, option
@@ -188,8 +189,10 @@ def _breakers(texts: list[str]) -> tuple[Any, dict[str, Any]]:
         kind, _, rest = text.partition(",")
         kind = kind.strip()
         if kind not in BREAKERS:
-            raise UsageError(f"--breaker: {kind!r} is not one of {', '.join(BREAKERS)}")
+            near = get_close_matches(kind, BREAKERS, 1)
+            hint = f"did you mean {near[0]}?" if near else "for example --breaker consecutive,failures=3"
+            raise UsageError(f"--breaker: {kind!r} is not one of {', '.join(BREAKERS)}", hint)
         if kind in found:
-            raise UsageError(f"--breaker {kind} is given twice")
+            raise UsageError(f"--breaker {kind} is given twice", "one of each kind, with all its options")
         found[kind] = _parsed(f"--breaker {kind}", rest, BREAKERS[kind])
     return found.pop("consecutive", None), found

@@ -54,7 +54,9 @@ def _once(pairs: Iterable[tuple[str, str]]) -> Mapping[str, str]:
     for name, value in pairs:
         plain = name.replace("-", "_")
         if values.setdefault(plain, value) != value:
-            raise UsageError(f"--policy-opt: {name} is given twice, as {values[plain]!r} and {value!r}")
+            raise UsageError(
+                f"--policy-opt: {name} is given twice, as {values[plain]!r} and {value!r}", "each option has one value"
+            )
     return values
 
 
@@ -66,13 +68,16 @@ def _from_settings(settings: Settings) -> Policy:
     try:
         policy = parse_policy(settings.policy)
     except ValueError as error:
-        raise UsageError(f"{settings.origins.get('policy', 'policy')}: {error}") from None
+        raise UsageError(
+            f"{settings.origins.get('policy', 'policy')}: {error}", "another one may be named by --policy"
+        ) from None
     if not settings.policy_opt:
         return policy
     try:
         return policy.with_options(_once(parse_policy_opts(settings.policy_opt)))
     except (ValueError, UsageError) as error:
-        raise UsageError(f"{settings.origins.get('policy_opt', 'policy_opt')}: {error}") from None
+        hint = error.hint if isinstance(error, UsageError) else f"see: lbctl policies {policy.name}"
+        raise UsageError(f"{settings.origins.get('policy_opt', 'policy_opt')}: {error}", hint) from None
 
 
 def listed() -> str:

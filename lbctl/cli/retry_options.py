@@ -148,4 +148,6 @@ def _read(text: str) -> str:
         reason = (error.strerror or str(error)).lower()
         raise UsageError(f"--service-config: cannot read {text}: {reason}", "give a file, or JSON: '{...}'") from None
     except UnicodeDecodeError as error:
-        raise UsageError(f"--service-config: {text} is not UTF-8 text (byte {error.start})") from None
+        raise UsageError(
+            f"--service-config: {text} is not UTF-8 text (byte {error.start})", "a service config is JSON"
+        ) from None

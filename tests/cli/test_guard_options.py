@@ -14,6 +14,7 @@ from lbctl.balance.selection import Mode, Selection, ZoneOptions
 from lbctl.balance.subset import SubsetOptions
 from lbctl.cli.flags import completed
 from lbctl.cli.guard_options import GuardFlags, guards_of, parse_threshold
+from lbctl.errors import UsageError
 
 POLICY = ALL_POLICIES["round_robin"]
 ALONE = ("--health-check", "--outlier-detection")
@@ -33,6 +34,26 @@ ALONE = ("--health-check", "--outlier-detection")
 ])  # fmt: skip
 def test_an_option_that_stands_alone_is_completed(typed: str, whole: str) -> None:
     assert completed(typed.split(), ALONE) == whole.split()
+
+
+@pytest.mark.parametrize(("flag", "typed", "hint"), [
+    ("breaker", ["foo"], "for example --breaker consecutive,failures=3"),
+    ("breaker", ["consecutiv"], "did you mean consecutive?"),
+    ("breaker", ["sre", "sre,k=3"], "one of each kind, with all its options"),
+    ("breaker", ["sre,k=3,k=4"], "each option has one value"),
+    ("breaker", ["consecutive,codes=FOO"], "codes is "),
+    ("outlier_detection", "detect=none", "detect is which test is made; both unless given"),
+    ("outlier_detection", "interval", "for example --outlier-detection interval=5s,name=value"),
+    ("slow_start", "window=foo", "window is "),
+    ("subset", "0", "size is backends this client uses (aperture: at least that many); 10 unless given"),
+    ("health_check", "mode=foo", "mode is "),
+    ("zone", "key=a", "for example --zone eu-1,key=az"),
+])  # fmt: skip
+def test_a_mistake_comes_with_a_hint(flag: str, typed: object, hint: str) -> None:
+    with pytest.raises(UsageError) as raised:
+        guards_of(GuardFlags(**{flag: typed}), POLICY)  # type: ignore[arg-type]
+    assert raised.value.hint is not None
+    assert raised.value.hint.startswith(hint)
 
 
 def test_nothing_is_around_a_policy_unless_it_was_asked_for() -> None:

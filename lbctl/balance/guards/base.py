@@ -108,7 +108,7 @@ def split(flag: str, text: str, head: str | None = None) -> dict[str, str]:
         elif not equals:
             raise UsageError(f"{flag}: {item!r} is not name=value", f"for example {flag} interval=5s,name=value")
         if name.strip() in values:
-            raise UsageError(f"{flag}: {name.strip()} is given twice")
+            raise UsageError(f"{flag}: {name.strip()} is given twice", "each option has one value")
         values[name.strip()] = value.strip()
     return values
 

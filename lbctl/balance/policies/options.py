@@ -98,18 +98,29 @@ def parse(policy: str, options: Any, values: Mapping[str, str]) -> Any:  # noqa:
         found = known.get(name.strip().replace("-", "_"))
         if found is None:
             raise _unknown(policy, name, list(known))
-        chosen[found.name] = _value(f"{policy}: {name}={text}", text.strip(), found.default, found.metadata["about"])
+        about = found.metadata["about"]
+        try:
+            chosen[found.name] = _value(f"{policy}: {name}={text}", text.strip(), found.default, about)
+        except UsageError as error:
+            raise UsageError(str(error), _meaning(found.name, found.default, about)) from None
     try:
         return replace(options, **chosen)
-    except ValueError as error:  # options that contradict each other, found by ``__post_init__``
-        raise UsageError(f"{policy}: {error}") from error
+    except ValueError as error:  # what is wrong with several together, or in a text, found by ``__post_init__``
+        given = (known[name] for name in chosen)
+        hint = "; ".join(_meaning(each.name, each.default, each.metadata["about"]) for each in given)
+        raise UsageError(f"{policy}: {error}", hint) from error
+
+
+def _meaning(name: str, default: object, about: _About) -> str:
+    """What an option is for, as the hint of a mistake."""
+    return f"{name.replace('_', '-')} is {about.help}; {_shown(default, about) or 'nothing'} unless given"
 
 
 def _unknown(policy: str, name: str, known: Sequence[str]) -> UsageError:
     typed = [each.replace("_", "-") for each in known]
     owner = policy if policy.startswith("-") else f"policy {policy}"  # flags have options too
     if not typed:
-        return UsageError(f"{owner} has no options, so none called {name!r}")
+        return UsageError(f"{owner} has no options, so none called {name!r}", "leave it out")
     near = get_close_matches(name, typed, 1)
     hint = f"did you mean {near[0]}?" if near else f"it has {', '.join(typed)}"
     return UsageError(f"{owner} has no option {name!r}", hint)
