@@ -34,7 +34,7 @@ EXPECTED: Final = {
     Expectation.COUNTS: "every count is within a bound of picks x share",
     Expectation.MULTINOMIAL: "every pick is a draw with known shares",
     Expectation.HASH: "every key has one backend; shares follow from the keys",
-    Expectation.FEEDBACK: "shares follow from latency, errors, calls in flight or load reports",
+    Expectation.FEEDBACK: "shares follow from load, latency, errors or reports",
 }
 JUDGED: Final = {
     Expectation.SINGLE: "exactly: any pick elsewhere is wrong",
@@ -103,7 +103,7 @@ def judged(policy: Policy) -> str:
     if policy.name in GRPC_POLICIES and policy.expectation is Expectation.FEEDBACK:
         return "not at all: gRPC's picker is not here to be simulated"
     if not policy.replayed:
-        return "not at all: it takes longer to find its way than a simulation lasts"
+        return "by simulation, in runs no longer than a simulation; not in others: it takes long to find its way"
     return JUDGED[policy.expectation]
 
 

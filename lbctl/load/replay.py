@@ -7,7 +7,7 @@ from dataclasses import replace
 from typing import Final
 
 from lbctl.balance.balancer import Balancer
-from lbctl.balance.envelope import Band, envelope
+from lbctl.balance.envelope import CALLS, Band, envelope
 from lbctl.balance.evidence import UNSTEADY
 from lbctl.balance.peer import Peer
 from lbctl.balance.policies import POLICIES
@@ -35,11 +35,11 @@ def replayed(
         return balance, _NONE
     known = [lane for lane in lanes if lane.peer.judged or balancer.expected(lane.peer)]
     judged = [lane for lane in known if not lane.peer.bars]  # guards are not played again
-    obstacle = _obstacle(balancer, plan, loop) or _kept_out(known, judged)
-    if obstacle:
-        return replace(balance, note=f"no simulation of this run: {obstacle}"), _NONE
     counts = [lane.peer.judged for lane in judged]
     picks, in_flight = sum(counts), loop.concurrency or 1
+    obstacle = _obstacle(balancer, picks, plan, loop) or _kept_out(known, judged)
+    if obstacle:
+        return replace(balance, note=f"no simulation of this run: {obstacle}"), _NONE
     missing = enough(picks, len(judged), in_flight)
     if missing:
         return too_few(balance, picks, missing), _NONE
@@ -51,12 +51,12 @@ def replayed(
     return found, dict(zip((lane.peer for lane in judged), bands, strict=True))
 
 
-def _obstacle(balancer: Balancer, plan: Plan, loop: Loop) -> str:
+def _obstacle(balancer: Balancer, picks: int, plan: Plan, loop: Loop) -> str:
     """Why nobody can play the run again, in words."""
     if balancer.policy.name not in POLICIES:
         return "its balancer is gRPC's"
-    if not balancer.policy.replayed:
-        return "its policy takes longer to find its way than is played"
+    if not balancer.policy.replayed and picks > CALLS:
+        return f"its policy takes long to find its way, and no more than {CALLS:,} picks are played"
     if not balancer.evidence().steady:
         return "backends or weights changed during it"
     if loop.rps != plan.rps or (plan.rps is None and loop.concurrency != plan.concurrency):

@@ -4,10 +4,13 @@ from __future__ import annotations
 
 from dataclasses import replace
 from functools import partial
+from random import Random
 
 import pytest
 
+from lbctl.balance.keys import parse_source
 from lbctl.balance.policies import POLICIES
+from lbctl.balance.probes import ProbeReply
 from lbctl.load.plan import Task
 from lbctl.stats.report import Report
 from tests.load.rig import instance, plan
@@ -129,6 +132,33 @@ async def test_a_run_whose_load_was_changed_by_hand_cannot_be_played_again() -> 
         await stage.do(lambda: stage.run.hand.scale(2.0))
         balance = (await ended(stage, 120)).balance
         assert balance.note == "no simulation of this run: its load was changed by hand"
+
+
+async def test_a_policy_that_goes_by_keys_and_load_is_played_again_with_keys_like_those_of_the_run() -> None:
+    keys = parse_source("uniform(100)").keys(Random(1))
+    async with staged(replace(feedback(policy="bounded_load"), keys=keys)) as stage:
+        await stage.drive(1, 2)
+        report = await ended(stage, 120)
+        assert report.balance.expectation == "feedback"
+        assert report.balance.verdict in ("balanced", "skewed")
+        assert all(row.band is not None for row in report.backends)
+
+
+@pytest.mark.parametrize(("policy", "rif", "judged"), [("prequal", 2, True), ("prequal", 9, False)])
+async def test_a_policy_that_probes_is_played_again_unless_others_were_seen_to_call_too(
+    policy: str, rif: int, judged: bool
+) -> None:
+    async with staged(feedback(policy=policy)) as stage:
+        await stage.drive(1, 2)
+        balancer = stage.run.hand.balancer
+        for _ in range(50):
+            await answered(stage, 1)
+            for peer in balancer.peers.values():
+                balancer.reported(peer, ProbeReply(rif, 1_000_000), stage.clock.now_ns())
+        report = await ended(stage, 70)
+        others = "no simulation of this run: backends answered its probes with other clients' calls"
+        assert (report.balance.note != others) == judged
+        assert (report.balance.verdict != "not_applicable") == judged
 
 
 @pytest.mark.parametrize("name", ["weighted_random", "smooth_wrr"])

@@ -50,7 +50,7 @@ class KeyPicker(ABC):
     def law(self) -> Law:
         """What follows from the keys; of very many each call looks up some more, and until then it is a guide."""
         if self._numbered is not None:
-            return self._numbered.law(self.owners, self.affordable // 2, self.arcs)
+            return self._numbered.law(self.owners, self.affordable // 4, self.arcs)
         if self._law is None or self._next:
             self._law = self._follows()
         return self._law
