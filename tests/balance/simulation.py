@@ -9,8 +9,10 @@ from heapq import heappop, heappush
 from itertools import count
 from random import Random
 
+from lbctl.balance.peer import Peer
 from lbctl.balance.policies import POLICIES
-from lbctl.balance.policies.base import Call, Learning, Setup
+from lbctl.balance.policies.base import Call, Learning, Reported, Setup
+from lbctl.balance.probes import ProbeReply
 from lbctl.model import Code, Reply
 from tests.balance.fleet import OK, fleet
 
@@ -71,13 +73,17 @@ class Simulation:
     seed: int = 1
     skip: int = 0
     board_s: float = 0.0
+    told_s: Callable[[int, int], float] | None = None  # latency that backends answer probes with: index and RIF
+    limit_s: float = 0.0  # what ``above`` counts the calls that took longer than
     picks: Counter[int] = field(default_factory=Counter)
     spent_ns: int = 0
+    above: int = 0
 
     def __post_init__(self) -> None:
         policy = POLICIES[self.policy].with_options(self.options)
         self.peers = fleet(self.weights or [1] * len(self.backends))
-        self._picker = policy.build(self.peers, Setup(Random(self.seed), policy.options))
+        probe = self._ask if self.told_s else lambda peer: None
+        self._picker = policy.build(self.peers, Setup(Random(self.seed), policy.options, probe=probe))
         self._index = {peer: index for index, peer in enumerate(self.peers)}
         self._rng = Random(self.seed + 1)
         self._ends: list[tuple[int, int, int, int]] = []  # when, tie break, index, begun
@@ -133,6 +139,7 @@ class Simulation:
         if number >= self.skip:
             self.picks[index] += 1
             self.spent_ns += done_ns - now_ns
+            self.above += done_ns - now_ns > self.limit_s * SECOND
 
     def _end(self) -> None:
         self.now_ns, _, index, begun_ns = heappop(self._ends)
@@ -143,6 +150,13 @@ class Simulation:
         peer.finished += 1
         if isinstance(self._picker, Learning):
             self._picker.ended(peer, begun_ns, self.now_ns, self.backends[index].answer(self._rng))
+
+    def _ask(self, peer: Peer) -> None:
+        """A backend is probed, and answers at once."""
+        assert self.told_s is not None
+        assert isinstance(self._picker, Reported)
+        latency_s = self.told_s(self._index[peer], peer.in_flight)
+        self._picker.reported(peer, ProbeReply(peer.in_flight, round(latency_s * SECOND)), self.now_ns)
 
     def _write_board(self) -> None:
         for index, peer in enumerate(self.peers):
