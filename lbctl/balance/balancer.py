@@ -15,7 +15,7 @@ whoever dials reports back with ``mark``. A new picker is built when it is asked
 
 from __future__ import annotations
 
-from collections import deque
+from collections import defaultdict, deque
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
 from fractions import Fraction
@@ -33,6 +33,7 @@ from lbctl.balance.peer import Nowhere, Peer
 from lbctl.balance.policies.base import Learning, Picker, Policy, Reported, Setup
 from lbctl.balance.selection import Choice, Mode, Selection
 from lbctl.balance.split import Split
+from lbctl.balance.strain import Strain
 from lbctl.model import Code, Identity, Instance, Reply
 
 _OK: Final = Reply(Code.OK)
@@ -74,6 +75,7 @@ class Balancer:
         self.on_rebuilt: Callable[[Picker, Picker], None] = _unseen  # the picker before, and now, of one policy
         self.version = 0  # grows with on_change
         self.watched = False  # somebody wants to know how attempts end
+        self.strains: defaultdict[Peer, Strain] = defaultdict(Strain)  # of peers whose policy learns from ends
         self.trials: deque[Peer] = deque()  # peers out of the rotation that are to get one call each, to try them
         self._policy = policy
         self._rng = rng
@@ -222,6 +224,9 @@ class Balancer:
         if learn is not None:
             for call in calls:
                 learn(peer, call.begun_ns, now_ns, _OK)
+            # One of those that one read ended is enough.
+            strain = self.strains[peer]
+            strain.add(peer.in_flight + len(calls) - 1, (now_ns - calls[0].begun_ns) / 1e9)
         for guard in self._guards:
             guard.succeeded(peer, calls, now_ns)
 

@@ -24,6 +24,7 @@ from lbctl.stats.tally import Tally
 
 Bands = Mapping[Peer, Band]
 _NONE: Final[Bands] = {}
+_STRAINED: Final = 0.2  # 0 to 0.1 where backends have times of their own, 0.2 to 1 where calls queue there
 _CROWDED: Final = 0.25  # calls of others, for each of ours, that move a choice by more than the bands are wide
 
 
@@ -37,7 +38,7 @@ def replayed(
     judged = [lane for lane in known if not lane.peer.bars]  # guards are not played again
     counts = [lane.peer.judged for lane in judged]
     picks, in_flight = sum(counts), loop.concurrency or 1
-    obstacle = _obstacle(balancer, picks, plan, loop) or _kept_out(known, judged)
+    obstacle = _obstacle(balancer, picks, plan, loop) or _kept_out(known, judged) or _strained(balancer)
     if obstacle:
         return replace(balance, note=f"no simulation of this run: {obstacle}"), _NONE
     missing = enough(picks, len(judged), in_flight)
@@ -78,6 +79,18 @@ def _kept_out(known: Sequence[Lane], judged: Sequence[Lane]) -> str:
     picks = sum(lane.peer.judged for lane in known)
     rest = sum(lane.peer.judged for lane in judged)
     return "guards kept backends out of it" if picks - rest > UNSTEADY * picks else ""
+
+
+def _strained(balancer: Balancer) -> str:
+    """Whether backends were so busy that a policy which goes by their times has made these times itself."""
+    if balancer.policy.by_load:  # it asks how many are in flight, not how long they take
+        return ""
+    strains = balancer.strains.values()
+    samples = sum(strain.samples for strain in strains)
+    swing = sum(abs(strain.swing) * strain.samples for strain in strains)
+    if swing <= _STRAINED * samples:
+        return ""
+    return "times went with the load, as where calls queue; with fewer in flight there is one"
 
 
 def _modelled(lane: Lane, tally: Tally) -> Modelled:

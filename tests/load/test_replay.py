@@ -203,3 +203,20 @@ async def test_policies_that_need_what_calls_do_not_have_are_left_out() -> None:
         await stage.drive(1, 2)
         seen = {(await stage.do(lambda: stage.run.hand.next_policy(1))).policy for _ in range(len(POLICIES))}
         assert seen == {name for name, policy in POLICIES.items() if not (policy.keyed or policy.wants)}
+
+
+@pytest.mark.parametrize(("policy", "refused"), [("fastest", True), ("least_request", False)])
+async def test_times_that_go_with_the_load_are_no_model_for_a_policy_that_goes_by_times(
+    policy: str, *, refused: bool
+) -> None:
+    async with staged(feedback(policy=policy)) as stage:
+        await stage.drive(1, 2)
+        await answered(stage, 119)
+        balancer = stage.run.hand.balancer
+        for peer in balancer.peers.values():
+            for number in range(4000):
+                balancer.strains[peer].add(number % 8, number % 8 / 1000)
+        report = await ended(stage, 1)
+        note = "no simulation of this run: times went with the load, as where calls queue"
+        assert report.balance.note.startswith(note) == refused
+        assert (report.balance.verdict == "not_applicable") == refused
