@@ -4,30 +4,40 @@ import math
 from collections import Counter, deque
 from fractions import Fraction
 from random import Random
+from typing import TYPE_CHECKING
 
 import pytest
 from xxhash import xxh64_intdigest
 
-from lbctl.balance.hashing.picker import KeyPicker
 from lbctl.balance.hashing.shuffle import shuffled, twister
+from lbctl.balance.keys import parse_source
 from lbctl.balance.peer import Peer
+from lbctl.balance.policies import POLICIES
 from lbctl.balance.policies.base import Call, Learning
 from lbctl.balance.policies.bounded_load import slots
+from lbctl.balance.virtual import Modelled, Pace, Virtual
 from lbctl.load.admission import trial
+from lbctl.model import Code, Reply
 from tests.balance.fleet import OK, VECTORS
 from tests.balance.keyed import KEYS, at, hosts, owners, picker
 
+if TYPE_CHECKING:
+    from lbctl.balance.hashing.picker import KeyPicker
 
-def send(made: KeyPicker, key: bytes, *tried: Peer) -> Peer:
-    peer = made.pick(Call(1, key, tried))
+SECOND = 1_000_000_000
+FAILED = Reply(Code.UNAVAILABLE)
+
+
+def send(made: KeyPicker, key: bytes, *tried: Peer, now_ns: int = 1) -> Peer:
+    peer = made.pick(Call(now_ns, key, tried))
     peer.picks += 1
     return peer
 
 
-def end(made: KeyPicker, peer: Peer) -> None:
+def end(made: KeyPicker, peer: Peer, reply: Reply = OK, now_ns: int = 2) -> None:
     peer.finished += 1
     assert isinstance(made, Learning)
-    made.ended(peer, 1, 2, OK)
+    made.ended(peer, 1, now_ns, reply)
 
 
 @pytest.mark.parametrize("case", VECTORS["bounded_load_slots"]["expect"]["cases"])
@@ -212,3 +222,126 @@ def test_the_shares_of_its_ring_are_only_a_guide() -> None:
     law = picker("bounded_load", at(hosts(4))).law()
     assert law.shares == picker("consistent_hash", at(hosts(4)), weighted="true").law().shares
     assert (law.drawn, law.bound) == (False, math.inf)
+
+
+class Slots:
+    """Who has how many slots taken, by calls and by failures of the last second."""
+
+    def __init__(self, peers: list[Peer]) -> None:
+        self.peers = peers
+        self.failures: list[tuple[int, Peer]] = []  # when their slots become free, and whose they are
+
+    def loads(self, now_ns: int) -> dict[Peer, int]:
+        kept = Counter(peer for free_ns, peer in self.failures if free_ns > now_ns)
+        return {peer: peer.in_flight + kept[peer] for peer in self.peers}
+
+    def failed(self, peer: Peer, now_ns: int) -> None:
+        self.failures.append((now_ns + SECOND, peer))
+
+
+def test_picks_agree_with_the_rule_where_calls_fail_on_10_000_cases() -> None:
+    rng, cases = Random(12), 0
+    while cases < 10_000:
+        weights = [rng.randrange(1, 4) for _ in range(rng.randrange(1, 7))]
+        peers = at(dict(zip(hosts(len(weights)), weights, strict=True)))
+        factor = rng.choice(["1", "1.25", "2.5"])
+        made = picker("bounded_load", peers, factor=factor, replicas="20")
+        plain = picker("consistent_hash", peers, weighted="true", replicas="20")
+        flying, slots, now_ns = list[Peer](), Slots(peers), 0
+        for _ in range(200):
+            now_ns += rng.randrange(1, 10) * SECOND // 60  # further apart than failures that share an entry
+            key, loads = b"%d" % rng.randrange(8), slots.loads(now_ns)
+            m = sum(loads.values()) + 1
+            bounds = {peer: math.ceil(Fraction(factor) * m * peer.weight / sum(weights)) for peer in peers}
+            way = [peers[node] for node in plain.candidates(key)]
+            expected = next(peer for peer in way if loads[peer] < bounds[peer])
+            peer = send(made, key, now_ns=now_ns)
+            assert peer is expected
+            assert loads[peer] + 1 <= bounds[peer]
+            flying.append(peer)
+            for _ in range(min(rng.randrange(3), len(flying))):
+                ended, reply = flying.pop(rng.randrange(len(flying))), rng.choice([OK, FAILED])
+                end(made, ended, reply, now_ns)
+                if reply is FAILED:
+                    slots.failed(ended, now_ns)
+            cases += 1
+
+
+def test_a_backend_that_fails_is_full_with_as_many_kept_slots_as_may_be_in_flight() -> None:
+    peers = at(hosts(5))
+    made = picker("bounded_load", peers)
+    other = next(b"%d" % number for number in range(99) if made.owners([b"%d" % number]) != made.owners([b"key"]))
+    owner = peers[made.owners([b"key"])[0]]
+    for _ in range(19):
+        flown = send(made, other, owner)
+        assert flown is not owner
+    found = []
+    for _ in range(10):
+        peer = send(made, b"key", now_ns=SECOND)
+        found.append(peer is owner)
+        end(made, peer, FAILED if peer is owner else OK, now_ns=SECOND)
+    assert found == [True] * 7 + [False] * 3  # ceil(1.25 x 27 / 5) is 7
+    assert send(made, b"key", now_ns=2 * SECOND - 1) is not owner
+    assert send(made, b"key", now_ns=2 * SECOND) is owner  # a second after it failed
+
+
+def test_why_counts_kept_slots() -> None:
+    peers = at(hosts(2))
+    made = picker("bounded_load", peers)
+    owner = peers[made.owners([b"key"])[0]]
+    for _ in range(2):
+        end(made, send(made, b"key"), FAILED)
+    peer, why = made.why(Call(3, b"key"))
+    assert peer is not owner
+    assert why.text == "1 before it full or tried; 3 in flight with this call"
+    assert why.rows == ((owner, ("2", "2")), (peer, ("0", "2")))  # ceil(1.25 x 3 / 2)
+
+
+def test_without_the_penalty_and_for_the_callers_faults_no_slot_is_kept() -> None:
+    for options, reply in [({"failure_penalty": "0s"}, FAILED), ({}, Reply(Code.NOT_FOUND))]:
+        peers = at(hosts(3))
+        made = picker("bounded_load", peers, **options)
+        first = send(made, b"key")
+        for _ in range(50):
+            end(made, first, reply)
+            assert send(made, b"key") is first
+
+
+def test_kept_slots_outlive_the_picker() -> None:
+    peers = at(hosts(3))
+    made = picker("bounded_load", peers)
+    owner = send(made, b"key")
+    end(made, owner, FAILED, now_ns=5)
+    made.retire()
+    after = picker("bounded_load", peers)
+    assert send(after, b"key", now_ns=6) is not owner  # it has 1 of ceil(1.25 x 2 / 3)
+    assert send(after, b"key", now_ns=6) is owner  # 1 of ceil(1.25 x 3 / 3)
+
+
+BROKEN = 2  # which of five fails, in a tenth of a millisecond; the others take 20 ms
+PACES = pytest.mark.parametrize("pace", [Pace(20), Pace(100), Pace(gap_ns=SECOND // 1000)], ids=str)
+
+
+def share_of_broken(pace: Pace, **options: str) -> tuple[float, float]:
+    """The part of 10,000 calls that it got, and its part of the ring."""
+    peers = at(hosts(5))
+    backends = [
+        Modelled(peer.instance, [20_000_000], [1], float(node == BROKEN), 100_000) for node, peer in enumerate(peers)
+    ]
+    keys = parse_source("uniform(100000)").keys(Random(5))
+    virtual = Virtual(POLICIES["bounded_load"].with_options(options), backends, pace, Random(6), keys)
+    picks = Counter(peer.instance.address for peer in virtual.run(10_000))
+    return picks[peers[BROKEN].instance.address] / 10_000, picker("bounded_load", peers, **options).arcs()[BROKEN]
+
+
+@pytest.mark.parametrize("probe", ["ring", "envoy"])
+@PACES
+def test_a_backend_that_fails_at_once_gets_less_than_its_part_of_the_ring(pace: Pace, probe: str) -> None:
+    share, part = share_of_broken(pace, probe=probe)
+    assert share < part / 8  # 7 or 8 calls a second of 1000 or 5000; the first thousand begin with all it may have
+
+
+@PACES
+def test_without_the_penalty_it_attracts_the_keys_of_others(pace: Pace) -> None:
+    share, part = share_of_broken(pace, failure_penalty="0s")
+    assert share > 1.5 * part

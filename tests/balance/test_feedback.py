@@ -32,14 +32,11 @@ FORMS: list[tuple[str, dict[str, str]]] = [
     *(("peak_ewma", {"dialect": dialect}) for dialect in ("finagle", "tower", "envoy")),
     ("prequal", {}),
     ("aperture", {}),
+    ("bounded_load", {}),  # all calls are of one key
+    ("bounded_load", {"probe": "envoy"}),
 ]
 LOAD_AWARE = pytest.mark.parametrize(("policy", "options"), FORMS, ids=str)
-REPORTED = {
-    "weighted_round_robin",
-    "dynamic_weight",
-    "done_weight",
-    "bounded_load",
-}  # go by more than this client's load
+REPORTED = {"weighted_round_robin", "dynamic_weight", "done_weight"}  # go by more than this client's load
 
 
 def test_every_load_aware_policy_is_among_those_tested_here() -> None:

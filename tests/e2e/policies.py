@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any, Final
 
+from lbctl.balance.envelope import CALLS
 from lbctl.balance.policies import POLICIES
 from lbctl.balance.policies.base import Expectation, Policy
 from tests.e2e.conftest import Standing
@@ -12,8 +13,6 @@ from tests.e2e.runs import hammer, row_of
 
 # Weights of the registry are nothing to these; to all others that say their shares beforehand, they are the shares.
 EVEN: Final = {"round_robin", "random", "hash_mod", "consistent_hash", "jump", "weighted_round_robin"}
-# They go by calls in flight as well as by keys, or by answers of the backends: not every run can be judged.
-UNJUDGED: Final = {"bounded_load", "prequal"}
 # Everybody is used, as in two choices of all.
 WIDE: Final = {"aperture": ("--policy-opt", "min-aperture=5")}
 NEVER: Final = 1e-6  # of a test by chance: one false alarm in a million right runs
@@ -24,14 +23,14 @@ def goes_by_load(policy: Policy) -> bool:
     return policy.by_load or hasattr(policy.options, "failure_penalty")
 
 
-def is_judged(policy: Policy) -> bool:
-    """Whether one can always tell what it should have done."""
-    return policy.replayed and policy.name not in UNJUDGED
+def is_judged(policy: Policy, attempts: int) -> bool:
+    """Whether one can tell what it should have done in a run of so many."""
+    return policy.replayed or attempts <= CALLS
 
 
 def states_shares(policy: Policy) -> bool:
     """Whether its shares follow from weights and keys, whatever backends do."""
-    return policy.expectation is not Expectation.FEEDBACK and policy.name not in UNJUDGED
+    return policy.expectation is not Expectation.FEEDBACK
 
 
 LOAD_AWARE: Final = [name for name, policy in POLICIES.items() if goes_by_load(policy)]
@@ -67,5 +66,5 @@ def is_right(document: dict[str, Any]) -> bool:
     """Whether the verdict is that on a right run: balanced, but for chance and for who cannot be judged."""
     balance = document["balance"]
     if balance["verdict"] == "not_applicable":
-        return not is_judged(POLICIES[document["policy"]])
+        return not is_judged(POLICIES[document["policy"]], document["attempts"])
     return balance["verdict"] == "balanced" or (balance["p_value"] or 0.0) > NEVER

@@ -67,7 +67,7 @@ async def test_a_few_calls_are_judged_by_what_they_can_tell(weighted: Standing, 
     if kind in (Expectation.SINGLE, Expectation.SEQUENCE, Expectation.COUNTS):
         assert document["balance"]["verdict"] == "balanced"
         assert_owed(name, counts)
-    elif not is_judged(POLICIES[name]):
+    elif not is_judged(POLICIES[name], FEW):
         assert document["balance"]["verdict"] in ("too_few", "not_applicable")
     elif kind is Expectation.FEEDBACK and document["balance"]["note"].startswith("every count"):
         assert document["balance"]["verdict"] == "balanced"  # it picks by turns, by weights of its own

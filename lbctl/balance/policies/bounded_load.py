@@ -25,6 +25,22 @@ probe=envoy  Envoy's hash_balance_factor, of 100 x factor per cent, over its
              are full, the least full takes it. Of the ring's 8388608 points,
              with weights that far apart, there are 524288
 
+A failed call keeps its slot for the failure penalty, in the load of its backend
+and in m, so the bound holds with kept slots counted. A backend that fails at
+once is soon full, and its own keys are passed on too. With 5 backends, 20 calls
+at a time, of 20 ms where they do not fail, and so m = 20 + kept:
+
+    kept slots    new call: m    each may have        its next key
+    0             20             ceil(5.00) = 5       goes there
+    6             26             ceil(6.50) = 7       goes there
+    7             27             ceil(6.75) = 7       full, goes on
+
+That is 7 calls a second of 1000, where its part of the ring is a fifth or so.
+With failure-penalty=0s, as in the originals, nothing is in flight there: it
+gets all its keys and those of whoever is full, up to half of all calls. With
+factor=inf nobody is full, and it gets the keys that it owns. A penalty that is
+shorter than calls take leaves it the quickest, here as with every policy.
+
 Shares depend on what is in flight, so the ring's are only a guide. When a
 backend leaves, keys move as on its ring.
 
@@ -49,9 +65,11 @@ from lbctl.balance.hashing.ring_picker import RingPicker
 from lbctl.balance.hashing.shuffle import shuffled
 from lbctl.balance.hashing.weights import strengths
 from lbctl.balance.peer import Peer
+from lbctl.balance.penalty import SERVER, is_fault, kept_slots
 from lbctl.balance.policies import ring_hash
 from lbctl.balance.policies.base import Call, Expectation, Law, Policy, Setup, Why, weights_of
 from lbctl.balance.policies.options import option
+from lbctl.balance.policies.penalised import failure_penalty
 from lbctl.model import Reply
 
 _MOST_FACTOR: Final = 1_000_000
@@ -65,6 +83,7 @@ class Options:
     factor: float = option(1.25, "times its share that a backend may have in flight; inf for no bound", least=1.0)
     probe: str = option("ring", "who is next when a backend is full", choices=("ring", "envoy"))
     replicas: int = option(0, "points on the ring per unit of weight; 0: 100", least=0, most=10_000)
+    failure_penalty: float = failure_penalty()
 
     def __post_init__(self) -> None:
         if _MOST_FACTOR < self.factor < math.inf:
@@ -75,7 +94,8 @@ class Bounded(RingPicker, ABC):
     """Passes a key on while peers are full; what full is, and who is next, the kinds say.
 
     Adding up what all have in flight would cost O(n) at every pick: the sum is kept by picks and ends, and made anew
-    when it has changed otherwise, by calls that were given back unsent or that try a peer out.
+    when it has changed otherwise, by calls that were given back unsent or that try a peer out, or by the end of the
+    time for which failed calls keep their slots.
 
     Below factor x m x w / sum nobody is full, whatever the kind. It is compared in whole numbers: a float would be off.
     """
@@ -96,13 +116,17 @@ class Bounded(RingPicker, ABC):
             self._parts = [factor.numerator * weight for weight in weights]
             self._whole *= factor.denominator
         self._owners = ring.owners
-        self._known = frozenset(peers)
-        self._in_flight = 0
+        self._known = {peer: node for node, peer in enumerate(peers)}
+        self._slots = kept_slots(peers, setup.options.failure_penalty)
+        self._kept, self._due = self._slots.of, self._slots.due
+        self._in_flight = 0  # and kept slots
         self._is_stale = True  # the sum is to be made anew
         for peer in peers:
             peer.unannounced = self._recount
 
     def pick(self, call: Call) -> Peer:
+        if self._due:
+            return self._beside_kept(call)
         in_flight = self._in_flight = self._counted() if self._is_stale else self._in_flight + 1
         hash_ = self.hashed(call.key)
         starts, part = self._starts, hash_ >> self._shift
@@ -115,13 +139,16 @@ class Bounded(RingPicker, ABC):
     def ended(self, peer: Peer, begun_ns: int, now_ns: int, reply: Reply) -> None:
         if peer in self._known:
             self._in_flight -= 1
+            if (reply.code or reply.origin is not SERVER) and self._slots.penalty_ns and is_fault(reply):
+                self._in_flight += 1  # it keeps its slot
+                self._slots.add(self._known[peer], now_ns)
 
     def why(self, call: Call) -> tuple[Peer, Why]:
         peer = self.pick(call)
         rows = []
         for node in self.candidates(call.key):
             each = self.peers[node]
-            rows.append((each, (str(each.in_flight), f"{self.room(node, self._in_flight):g}")))
+            rows.append((each, (str(self._load(node)), f"{self.room(node, self._in_flight):g}")))
             if each is peer:
                 break
         others = len(rows) - 1
@@ -144,21 +171,34 @@ class Bounded(RingPicker, ABC):
     def has_room(self, node: int, load: int, in_flight: int) -> bool:
         """Whether a peer with this load may be picked."""
 
+    def _beside_kept(self, call: Call) -> Peer:
+        """The pick while failed calls keep slots."""
+        if self._slots.freed(call.now_ns):
+            self._is_stale = True
+        self._in_flight = self._counted() if self._is_stale else self._in_flight + 1
+        return self._passed_on(call, self.hashed(call.key), self._in_flight)
+
     def _counted(self) -> int:
-        """The calls in flight, with the one that is picked now."""
+        """The calls in flight, with the one that is picked now, and the slots that are kept."""
         self._is_stale = False
-        return 1 + sum([peer.picks - peer.finished for peer in self.peers])
+        kept = sum([each.count for each in self._kept])
+        return 1 + kept + sum([peer.picks - peer.finished for peer in self.peers])
+
+    def _load(self, node: int) -> int:
+        return self.peers[node].in_flight + self._kept[node].count
 
     def _recount(self) -> None:
         self._is_stale = True
 
     def _passed_on(self, call: Call, hash_: int, in_flight: int) -> Peer:
         """The first on the key's way that has room and was not tried."""
-        peers, tried, has_room = self.peers, call.tried, self.has_room
+        peers, tried, has_room, kept = self.peers, call.tried, self.has_room, self._kept
+        are_kept = bool(self._due)
         for on in (self.near, self.way):
             for node in on(hash_):
                 peer = peers[node]
-                if has_room(node, peer.picks - peer.finished, in_flight) and peer not in tried:
+                load = peer.picks - peer.finished + (are_kept and kept[node].count)
+                if has_room(node, load, in_flight) and peer not in tried:
                     return peer
         return self._least_full([*self.way(hash_)], tried, in_flight)
 
@@ -167,7 +207,7 @@ class Bounded(RingPicker, ABC):
         left = [node for node in way if self.peers[node] not in tried]
         if not left:
             return self.peers[way[0]]
-        return self.peers[min(left, key=lambda node: self.peers[node].in_flight / self.room(node, in_flight))]
+        return self.peers[min(left, key=lambda node: self._load(node) / self.room(node, in_flight))]
 
 
 class AlongTheRing(Bounded):
@@ -209,6 +249,9 @@ class AsEnvoy(Bounded):
 
     def has_room(self, node: int, load: int, in_flight: int) -> bool:
         return load <= slots(in_flight, self._percent, self._shares[node])
+
+    def near(self, hash_: int) -> Sequence[int]:
+        return (self._owners[self.ring.at(hash_)],)  # a shuffle is dear
 
     def way(self, hash_: int) -> Iterator[int]:
         owner = self._owners[self.ring.at(hash_)]
