@@ -176,6 +176,14 @@ def weights_of(peers: Sequence[Peer]) -> list[int]:
     A weight that the policy has set itself counts instead. While a peer is warming up, or is only in part this
     client's, weights are in thousandths and at least 1.
     """
+    weights, unit = full_weights_of(peers), unit_of(peers)
+    if unit == 1:
+        return weights
+    return [max(1, round(unit * weight * peer.scale)) for weight, peer in zip(weights, peers, strict=True)]
+
+
+def full_weights_of(peers: Sequence[Peer]) -> list[int]:
+    """Return the same weights, whatever part of them counts now."""
     weights = [peer.weight if peer.override is None else peer.override for peer in peers]
     return weights if any(weights) else [1] * len(weights)
 
@@ -186,14 +194,6 @@ def unit_of(peers: Sequence[Peer]) -> int:
 
 
 def by_weight(peers: Sequence[Peer]) -> list[float]:
-    weights, unit = full_weights_of(peers), unit_of(peers)
-    if unit == 1:
-        return weights
-    return [max(1, round(unit * weight * peer.scale)) for weight, peer in zip(weights, peers, strict=True)]
-
-
-def full_weights_of(peers: Sequence[Peer]) -> list[int]:
-    """Return the same weights, whatever part of them counts now."""
     """Return each peer's part of all weights."""
     weights = weights_of(peers)
     total = sum(weights)

@@ -1,10 +1,10 @@
 """gRPC's own balancers, which pick in grpcio: what may be expected of each.
 
-    name                   expectation   share of each backend that is ready
-    round_robin            counts        1/n; counts differ by at most one
-    pick_first             single        everything to the one it connected to
-    weighted_round_robin   feedback      by the load that backends report, else 1/n
-    ring_hash              hash          by the arcs of the ring
+name                   expectation   share of each backend that is ready
+round_robin            counts        1/n; counts differ by at most one
+pick_first             single        everything to the one it connected to
+weighted_round_robin   feedback      by the load that backends report, else 1/n
+ring_hash              hash          by the arcs of the ring
 """
 
 from __future__ import annotations
