@@ -181,7 +181,7 @@ async def test_health_of_the_demo_is_watched_without_a_word(demo: Standing) -> N
 async def test_a_breaker_before_the_pick_turns_calls_away_and_says_so() -> None:
     async with servers(10**9) as found:
         done = await hammer(*backends(found), "-r", "500", "-z", "1s", "--breaker", "kratos")
-    assert "Guards  breaker kratos" in done.out
+    assert "Guards\n  breaker kratos\n" in done.out
     assert "calls turned away: kratos" in done.out
     assert "dropped by breaker kratos" in done.out
     assert found[0].calls < 200

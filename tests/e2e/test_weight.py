@@ -200,7 +200,7 @@ async def typed(
         stdin=theirs,
         stdout=asyncio.subprocess.PIPE,
         stderr=asyncio.subprocess.PIPE,
-        env={**os.environ, "LBCTL_ENDPOINTS": etcd, "XDG_CONFIG_HOME": os.devnull},
+        env={**os.environ, "LBCTL_ENDPOINTS": etcd, "XDG_CONFIG_HOME": os.devnull, "COLUMNS": "200"},
         start_new_session=True,
     )
     os.close(theirs)
