@@ -53,6 +53,7 @@ def test_one_backend_and_backends_that_are_due_nothing_say_nothing() -> None:
     assert isclose(log_mean([1000.0, -1000.0]), 1000.0 - log(2.0))  # no overflow
 
 
+@pytest.mark.slow
 def test_fair_draws_hardly_ever_raise_an_alarm_however_often_somebody_looks() -> None:
     """2,000 runs, looked at after every 20 of 400 draws: 2 alarms would be the most to expect, and 4.4 are 1 in 100."""
     rng = Random(30)

@@ -60,6 +60,7 @@ def test_words_are_those_of_mt19937() -> None:
     assert rng.getrandbits(32) == 4123659995
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("factor", ["1", "1.1", "1.25", "2"])
 @pytest.mark.parametrize("weights", [[1] * 5, [3, 1, 1, 7]])
 def test_no_pick_leaves_a_backend_above_its_bound(factor: str, weights: list[int]) -> None:
@@ -334,6 +335,7 @@ def share_of_broken(pace: Pace, **options: str) -> tuple[float, float]:
     return picks[peers[BROKEN].instance.address] / 10_000, picker("bounded_load", peers, **options).arcs()[BROKEN]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("probe", ["ring", "envoy"])
 @PACES
 def test_a_backend_that_fails_at_once_gets_less_than_its_part_of_the_ring(pace: Pace, probe: str) -> None:

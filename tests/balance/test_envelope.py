@@ -86,6 +86,7 @@ def test_the_first_pick_can_be_explained_and_is_the_pick_that_would_have_been_ma
     assert why.text
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", ["least_conn", "least_request", "p2c", "p2c_ewma", "peak_ewma"])
 @pytest.mark.parametrize("pace", [Pace(12), Pace(gap_ns=MS)])
 def test_what_a_policy_does_is_inside_its_own_band(name: str, pace: Pace) -> None:
@@ -108,6 +109,7 @@ def test_a_band_is_at_least_a_tenth_and_two_points_wide_to_each_side_but_for_sma
     assert max(band.high for band in bands) < 0.05
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", ["fastest", "peak_ewma", "p2c_ewma", "kratos_p2c", "least_conn"])
 def test_a_backend_that_was_slower_for_a_while_makes_no_right_policy_look_wrong(name: str) -> None:
     """The means of a run do not show it: what was measured is the same for all."""

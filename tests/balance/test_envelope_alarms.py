@@ -56,6 +56,7 @@ def test_one_right_run_in_a_hundred_at_most_is_called_skewed(policy: str, picks:
     assert wrong <= RUNS / 100, (wrong, wanted)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("policy", [*POLICY_NAMES, "bounded_load", "prequal"])
 def test_turns_are_not_what_policies_do_that_go_by_load(policy: str) -> None:
     assert not fits(shares("round_robin", Random(1), Pace(30), 3000), bands(policy, Pace(30), 3000))

@@ -5,6 +5,7 @@ from itertools import groupby
 from math import gcd
 from random import Random
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -27,6 +28,7 @@ def test_the_order_is_as_published() -> None:
     assert [len([*run]) for _, run in groupby(order)] == vector["given"]["weights"]
 
 
+@pytest.mark.slow
 def test_the_order_is_that_of_the_expanded_list_in_ten_thousand_cases() -> None:
     rng = Random(1)
     for _ in range(10_000):

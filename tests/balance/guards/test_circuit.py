@@ -243,6 +243,7 @@ class Machine:
         return True
 
 
+@pytest.mark.slow
 def test_it_agrees_with_a_plain_machine_of_three_states() -> None:
     rng = Random(5)
     for _ in range(300):

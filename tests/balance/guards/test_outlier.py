@@ -436,6 +436,7 @@ def _drawn(rng: Random) -> OutlierOptions:
     )
 
 
+@pytest.mark.slow
 def test_the_detector_agrees_with_a_model_in_fractions() -> None:
     rng = Random(11)
     fleets = {count: fleet([1] * count) for count in range(1, 8)}
