@@ -10,7 +10,7 @@ import pytest
 
 from tests.e2e.runs import ROOT, lbctl
 
-pytestmark = pytest.mark.e2e
+pytestmark = [pytest.mark.e2e, pytest.mark.slow]
 
 _BLOCK = re.compile(r"<!-- run in a demo(?:: (?P<options>[^>]*?))? -->\n```sh\n(?P<script>.*?)```", re.DOTALL)
 

@@ -9,7 +9,7 @@ import pytest
 from tests.e2e.conftest import Standing
 from tests.e2e.runs import hammer, lbctl
 
-pytestmark = pytest.mark.e2e
+pytestmark = [pytest.mark.e2e, pytest.mark.slow]
 
 SLOW_TO_FAST = ("--weights", "1,1,1", "--latency", "4ms,8ms,16ms")
 

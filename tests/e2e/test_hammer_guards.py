@@ -18,7 +18,7 @@ from tests.e2e.conftest import Standing
 from tests.e2e.runs import _RUN, events_of, hammer, row_of, running
 from tests.rpc.servers import health_of, serving
 
-pytestmark = pytest.mark.e2e
+pytestmark = [pytest.mark.e2e, pytest.mark.slow]
 
 GRPC = ("--engine", "grpcio", "--policy", "grpc:round_robin")
 RAW = ("p.S/M", "--binary-file", "/dev/null")

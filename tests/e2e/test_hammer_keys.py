@@ -11,7 +11,7 @@ from tests.e2e.backends import fleet
 from tests.e2e.conftest import Standing
 from tests.e2e.runs import events_of, hammer, running
 
-pytestmark = pytest.mark.e2e
+pytestmark = [pytest.mark.e2e, pytest.mark.slow]
 
 MOVED = re.compile(r"keys: ([\d.]+)% moved, ([\d.]+)% had to")
 

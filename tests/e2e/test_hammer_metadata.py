@@ -11,7 +11,7 @@ from tests.rpc.servers import V1, Reflection, echo_files, reflecting, serving
 from tests.scripted import Request, ScriptedServer, answering
 from tests.wire import frames as h2
 
-pytestmark = pytest.mark.e2e
+pytestmark = [pytest.mark.e2e, pytest.mark.slow]
 
 RAW = ("test.Echo/Say", "--binary-file", "/dev/null", "-n", "2", "-c", "1")
 

@@ -18,7 +18,7 @@ from tests.e2e.runs import hammer, lbctl, row_of
 from tests.fakes import until
 from tests.rpc.servers import serving
 
-pytestmark = pytest.mark.e2e
+pytestmark = [pytest.mark.e2e, pytest.mark.slow]
 
 METHOD = ("p.S/M", "--binary-file", "/dev/null", "-o", "json")
 RETRY = {  # grpcio 1.85.3 never comes back from a backoff of 1 ms

@@ -12,7 +12,7 @@ from tests.e2e.runs import Ended, hammer
 from tests.scripted import Connection, ScriptedServer
 from tests.wire import frames as h2
 
-pytestmark = pytest.mark.e2e
+pytestmark = [pytest.mark.e2e, pytest.mark.slow]
 
 TWO = '[{"message": "a"}, {"message": "b"}]'
 

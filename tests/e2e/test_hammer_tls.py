@@ -17,7 +17,7 @@ from tests.rpc.servers import CERTS, V1, Reflection, credentials, echo_files, he
 from tests.scripted import ScriptedServer, answering
 from tests.wire import frames as h2
 
-pytestmark = pytest.mark.e2e
+pytestmark = [pytest.mark.e2e, pytest.mark.slow]
 
 SERVING = HealthCheckResponse.SERVING
 CA = ("--tls-ca", str(CERTS / "ca.pem"))

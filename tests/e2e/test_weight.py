@@ -25,7 +25,7 @@ from lbctl.etcd.config import EtcdConfig
 from lbctl.model import Entry
 from tests.e2e.runs import PATIENCE_S, ROOT, lbctl, running
 
-pytestmark = pytest.mark.e2e
+pytestmark = [pytest.mark.e2e, pytest.mark.slow]
 
 SCHEMA = json.loads((ROOT / "docs" / "reference" / "weights.schema.json").read_text(encoding="utf-8"))
 MEASURE = ("weight", "echo", "--auto", "Echo/Say", "--window", "1s", "-r", "120")
