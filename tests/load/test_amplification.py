@@ -19,6 +19,7 @@ from lbctl.balance.service_methods import HedgingPolicy, RetryPolicy
 from lbctl.load.plan import Repeating
 from lbctl.model import Code
 from lbctl.stats.histogram import bucket_of
+from tests.load.again import unavailable
 from tests.load.rig import Rig, instance, plan
 from tests.wire import frames as h2
 
@@ -84,10 +85,6 @@ class Hop:
     @property
     def attempts(self) -> int:
         return self.rig.end(1).heads
-
-
-def unavailable(stream: int) -> bytes:
-    return h2.trailers_only(stream, 14)
 
 
 def by_chance(failing: float, seed: int) -> Below:

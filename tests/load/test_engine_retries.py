@@ -3,73 +3,22 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import replace
 
 import pytest
 
 from lbctl.balance.service_config import Throttling
-from lbctl.balance.service_methods import RetryPolicy
 from lbctl.load.accounts import CANCELLED
-from lbctl.load.plan import Plan, Repeating
+from lbctl.load.plan import Plan
 from lbctl.load.throttle import Allowance
 from lbctl.model import Code, Origin
-from lbctl.wire.request import Stream
-from tests.load.rig import Rig, instance, paced, plan, request
+from tests.load.again import PUSHBACK, failing, one_call, unavailable
+from tests.load.retries import answer, counts, retrying, wait_out
+from tests.load.rig import Rig, instance, paced, plan
 from tests.wire import frames as h2
-
-MS = 1_000_000
-PUSHBACK = "grpc-retry-pushback-ms"
-
-
-def retrying(
-    attempts: int = 3,
-    *codes: Code,
-    initial_ms: int = 100,
-    throttling: Throttling | None = None,
-    budget: Allowance | None = None,
-) -> Repeating:
-    wanted = frozenset(codes or (Code.UNAVAILABLE,))
-    policy = RetryPolicy(attempts, initial_ms * MS, 1000 * MS, 2.0, wanted)
-    return Repeating(retry=policy, throttling=throttling, budget=budget)
-
-
-def one_call(repeating: Repeating, policy: str = "round_robin", *, timeout_s: float = 20.0) -> Rig:
-    return Rig(plan(1, 1, timeout_s=timeout_s), policy, repeating=repeating)
-
-
-def unavailable(stream: int) -> bytes:
-    return h2.trailers_only(stream, 14)
-
-
-def failing(code: int, *fields: tuple[str, str]) -> Callable[[int], bytes]:
-    return lambda stream: h2.trailers_only(stream, code, *fields)
-
-
-def counts(rig: Rig) -> tuple[int, int, int, int]:
-    """Calls that were OK and failed, further attempts, and calls that wait."""
-    assert rig.attempts is not None
-    return rig.tally.ok, rig.tally.errors, rig.attempts.counts.sent, len(rig.attempts.held)
 
 
 def errors(rig: Rig) -> dict[tuple[Code, Origin, str], int]:
     return {(group.code, group.origin, group.message): group.count for group in rig.tally.error_groups()}
-
-
-async def answer(rig: Rig, how: Callable[[int], bytes] = h2.reply) -> int:
-    """Answer the one request that is anywhere; returns where it was."""
-    (number,) = (host.endpoint.port for host in rig.network.hosts.values() if any(end.waiting for end in host.open))
-    await rig.do(lambda: rig.end(number).answer(1, how))
-    return number
-
-
-async def wait_out(rig: Rig) -> float:
-    """Let the time pass until the next attempt; returns how long that was, in milliseconds."""
-    assert rig.ring.due_ns is not None
-    left_ns = rig.ring.due_ns - rig.clock.now_ns()
-    await rig.pass_((left_ns - 1) / 1e9)
-    assert counts(rig)[3] == 1
-    await rig.pass_(1e-9)
-    return left_ns / MS
 
 
 # ---- another attempt -------------------------------------------------------------------------------------------------
@@ -241,59 +190,6 @@ async def test_with_no_backend_left_an_attempt_waits_for_one() -> None:
     assert rig.end(1).previous == [b"1"]
     await answer(rig)
     assert counts(rig) == (1, 0, 1, 0)
-    await rig.aclose()
-
-
-# ---- committed calls -------------------------------------------------------------------------------------------------
-
-
-STREAM = Stream(client=False, server=True, messages=(b"x",))
-
-
-@pytest.mark.parametrize("client", [False, True])
-async def test_a_stream_that_failed_before_its_headers_is_sent_again_with_all_its_messages(client: bool) -> None:
-    stream = replace(STREAM, client=client, messages=(b"a", b"bc"), count=3 if client else 1)
-    rig = Rig(plan(1, 1), repeating=retrying(), wanted=replace(request(), stream=stream))
-    await rig.begin(1, 2)
-    first = await answer(rig, unavailable)
-    await wait_out(rig)
-    second = await answer(rig, lambda number: h2.okh(number) + h2.msg(number) * 3 + h2.trailers(number))
-    assert first != second
-    assert rig.end(first).octets == rig.end(second).octets == (19 if client else 6)
-    assert counts(rig) == (1, 0, 1, 0)
-    assert rig.tally.streams.received == 3
-    await rig.aclose()
-
-
-async def test_a_stream_whose_headers_came_is_not_sent_again() -> None:
-    rig = Rig(plan(1, 1), repeating=retrying(), wanted=replace(request(), stream=STREAM))
-    await rig.begin(1, 2)
-    await answer(rig, lambda number: h2.okh(number) + h2.msg(number) + h2.trailers(number, 14))
-    assert counts(rig) == (0, 1, 0, 0)
-    await rig.aclose()
-
-
-@pytest.mark.parametrize(("octets", "retried"), [((256 << 10) - 5, True), ((256 << 10) - 4, False)])
-async def test_a_call_is_sent_again_if_a_client_keeps_so_much_of_one(octets: int, retried: bool) -> None:
-    """256 KiB of messages, each with the five octets in front of it."""
-    rig = Rig(plan(1, 1), repeating=retrying(), wanted=replace(request(), message=b"m" * octets))
-    await rig.begin(1)
-    await rig.do(lambda: rig.end(1).say(h2.window_update(0, 1 << 20), h2.window_update(1, 1 << 20)))
-    await answer(rig, unavailable)
-    assert counts(rig) == (0, not retried, 0, retried)
-    await rig.do(rig.cancel)
-    await rig.aclose()
-
-
-@pytest.mark.parametrize(("count", "retried"), [(2, True), (3, False)])
-async def test_a_client_stream_is_sent_again_as_long_as_all_of_it_is_kept(count: int, retried: bool) -> None:
-    stream = replace(STREAM, client=True, messages=(b"m" * 100_000,), count=count)
-    rig = Rig(plan(1, 1), repeating=retrying(), wanted=replace(request(), stream=stream))
-    await rig.begin(1)
-    await rig.do(lambda: rig.end(1).say(h2.window_update(0, 1 << 20), h2.window_update(1, 1 << 20)))
-    await answer(rig, unavailable)
-    assert counts(rig) == (0, not retried, 0, retried)
-    await rig.do(rig.cancel)
     await rig.aclose()
 
 
