@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from fractions import Fraction
 from random import Random
 
@@ -43,10 +43,8 @@ def test_tokens_stay_between_none_and_all() -> None:
     assert (throttle.tokens, throttle.allows) == (0, False)
 
 
-@given(
-    st.integers(1, 1_000_000), st.integers(1, 5000), st.lists(st.integers(-1, 40), max_size=200)
-)  # -1: a failure, else so many successes
-def test_tokens_are_what_fractions_say(most: int, ratio: int, events: list[int]) -> None:
+def keep_to_fractions(most: int, ratio: int, events: Iterable[int]) -> None:
+    """A throttle has the tokens that fractions give it after every event: below 0 a failure, else so many successes."""
     throttle = Throttle(Throttling(most, ratio))
     tokens = whole = Fraction(most, 1000)
     for event in events:
@@ -60,22 +58,16 @@ def test_tokens_are_what_fractions_say(most: int, ratio: int, events: list[int])
         assert throttle.allows == (tokens > whole / 2)
 
 
+@given(st.integers(1, 1_000_000), st.integers(1, 5000), st.lists(st.integers(-1, 40), max_size=200))
+def test_tokens_are_what_fractions_say(most: int, ratio: int, events: list[int]) -> None:
+    keep_to_fractions(most, ratio, events)
+
+
 def test_tokens_agree_with_fractions_in_10_000_cases() -> None:
     rng = Random(6)
     for _ in range(10_000):
         most, ratio = rng.randint(1, 20_000), rng.randint(1, 3000)
-        throttle = Throttle(Throttling(most, ratio))
-        tokens = whole = Fraction(most, 1000)
-        for _ in range(rng.randint(1, 12)):
-            successes = rng.randint(-2, 4)  # below 0: a failure
-            if successes < 0:
-                throttle.failed()
-                tokens = max(Fraction(0), tokens - 1)
-            else:
-                throttle.succeeded(successes)
-                tokens = min(whole, tokens + successes * Fraction(ratio, 1000))
-            assert Fraction(throttle.tokens, 1000) == tokens
-            assert throttle.allows == (tokens > whole / 2)
+        keep_to_fractions(most, ratio, [rng.randint(-2, 4) for _ in range(rng.randint(1, 12))])
 
 
 def attempts_per_call(failing: float, calls: int, seed: int) -> float:
