@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from pathlib import Path
 from random import Random
 from typing import Any
@@ -51,6 +51,16 @@ def one(picker: Picker, number: int) -> Peer:
     if isinstance(picker, Learning):
         picker.ended(peer, now_ns, now_ns + 1_000_000, OK)
     return peer
+
+
+def pieced(build: Callable[[], Picker], lives: Iterable[int]) -> list[Peer]:
+    """Pick from one picker after another, from each so many times."""
+    picked: list[Peer] = []
+    for life in lives:
+        picker = build()
+        picked += drawn(picker, life)
+        picker.retire()
+    return picked
 
 
 def letters(peers: Iterable[Peer]) -> str:

@@ -16,7 +16,7 @@ from lbctl.balance.deadlines import Deadlines
 from lbctl.balance.peer import Peer
 from lbctl.balance.policies import POLICIES
 from lbctl.balance.policies.base import Picker, Setup
-from tests.balance.fleet import ANY, VECTORS, Service, drawn, fleet, letters
+from tests.balance.fleet import ANY, VECTORS, Service, drawn, fleet, letters, pieced
 
 Weights = st.lists(st.integers(1, 30), min_size=1, max_size=8)
 TIES = pytest.mark.parametrize("ties", ["keep", "fifo"])
@@ -71,12 +71,8 @@ def test_rebuilding_the_picker_at_any_moments_leaves_the_order_as_it_is(
     ties: str, weights: list[int], lives: list[int]
 ) -> None:
     peers = fleet(weights)
-    pieced = []
-    for life in lives:
-        picker = edf(peers, ties)
-        pieced += drawn(picker, life)
-        picker.retire()
-    assert pieced == [peers[index] for index in brute_force(weights, sum(lives), ties)]
+    picked = pieced(lambda: edf(peers, ties), lives)
+    assert picked == [peers[index] for index in brute_force(weights, sum(lives), ties)]
 
 
 @TIES

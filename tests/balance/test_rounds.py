@@ -13,7 +13,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from lbctl.balance.rounds import spread
-from tests.balance.fleet import built, drawn, fleet
+from tests.balance.fleet import built, drawn, fleet, pieced
 
 Weights = st.lists(st.integers(1, 30), min_size=1, max_size=8)
 
@@ -74,12 +74,8 @@ def test_rebuilding_the_picker_at_any_moments_leaves_the_order_as_it_is(
     policy: str, weights: list[int], lives: list[int]
 ) -> None:
     peers = fleet(weights)
-    pieced = []
-    for life in lives:
-        picker = built(policy, peers)
-        pieced += drawn(picker, life)
-        picker.retire()
-    assert pieced == [peers[index] for index in RULES[policy](weights, sum(lives))]
+    picked = pieced(lambda: built(policy, peers), lives)
+    assert picked == [peers[index] for index in RULES[policy](weights, sum(lives))]
 
 
 @EACH

@@ -15,7 +15,7 @@ from lbctl.balance.policies import POLICIES
 from lbctl.balance.policies.base import Setup
 from lbctl.balance.policies.smooth_wrr import STATES, SmoothWrr
 from lbctl.balance.smooth import Smooth, furthest, settled
-from tests.balance.fleet import VECTORS, Service, built, drawn, fleet, instance, letters
+from tests.balance.fleet import VECTORS, Service, built, drawn, fleet, instance, letters, pieced
 
 Weights = st.lists(st.integers(1, 40), min_size=1, max_size=8)
 
@@ -94,12 +94,8 @@ def test_the_period_is_the_sum_of_weights_without_their_common_divisor(weights: 
 @given(Weights, st.lists(st.integers(0, 40), max_size=12))
 def test_rebuilding_the_picker_at_any_moments_leaves_the_order_as_it_is(weights: list[int], lives: list[int]) -> None:
     peers = fleet(weights)
-    pieced = []
-    for life in lives:
-        picker = SmoothWrr(peers, Setup(Random(1)))
-        pieced += drawn(picker, life)
-        picker.retire()
-    assert pieced == [peers[index] for index in brute_force(weights, sum(lives))]
+    picked = pieced(lambda: SmoothWrr(peers, Setup(Random(1))), lives)
+    assert picked == [peers[index] for index in brute_force(weights, sum(lives))]
 
 
 @pytest.mark.parametrize(("every", "biased"), [(1, (7000, 0, 0)), (2, (7000, 0, 0)), (3, (4667, 2333, 0))])

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from lbctl.balance.policies import POLICIES
 from lbctl.balance.policies.base import Setup
 from lbctl.balance.stride import CLAMPS, WRAP, K, StaticStride, scaled
-from tests.balance.fleet import ANY, VECTORS, built, drawn, fleet
+from tests.balance.fleet import ANY, VECTORS, built, drawn, fleet, letters, pieced
 
 Weights = st.lists(st.one_of(st.integers(1, 30), st.floats(0.001, 1000)), min_size=1, max_size=9)
 
@@ -137,12 +137,8 @@ def test_the_bound_knows_that_a_crowd_of_light_ones_comes_in_two_lumps() -> None
 @given(st.lists(st.integers(1, 50), min_size=1, max_size=6), st.lists(st.integers(0, 30), max_size=8))
 def test_rebuilding_the_picker_at_any_moments_leaves_the_order_as_it_is(weights: list[int], lives: list[int]) -> None:
     whole, peers = fleet(weights), fleet(weights)
-    pieced = []
-    for life in lives:
-        picker = built("static_stride", peers, seed=3)
-        pieced += [peer.instance.key for peer in drawn(picker, life)]
-        picker.retire()
-    assert pieced == [peer.instance.key for peer in drawn(built("static_stride", whole, seed=3), sum(lives))]
+    picked = pieced(lambda: built("static_stride", peers, seed=3), lives)
+    assert letters(picked) == letters(drawn(built("static_stride", whole, seed=3), sum(lives)))
 
 
 def test_a_weight_that_scales_to_nothing_is_starved_unless_clamped() -> None:
