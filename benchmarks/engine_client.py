@@ -15,7 +15,7 @@ import ssl
 from pathlib import Path
 
 from benchmarks.scenario import TIMEOUT_S
-from lbctl.balance.policies import POLICIES
+from lbctl.balance.policies.table import POLICIES
 from lbctl.clock import SystemClock
 from lbctl.load.plan import Plan, Task
 from lbctl.load.run import Run

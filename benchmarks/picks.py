@@ -15,8 +15,8 @@ from dataclasses import dataclass
 from benchmarks.machine import description
 from benchmarks.measured import ROOT
 from benchmarks.page import provenance, put
-from lbctl.balance.policies import POLICIES
 from lbctl.balance.policies.base import Expectation, Policy
+from lbctl.balance.policies.table import POLICIES
 from lbctl.commands.bench import BUDGETS_NS, SIZES, Cost, cost
 from lbctl.view.bench import time as spelled
 

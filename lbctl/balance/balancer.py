@@ -30,7 +30,7 @@ from lbctl.balance.explaining import Asked, Explained, Explaining
 from lbctl.balance.guards.base import HEALTH, Ended, Guard, moves_on
 from lbctl.balance.keys import Keys
 from lbctl.balance.peer import Nowhere, Peer
-from lbctl.balance.policies.base import Learning, Picker, Policy, Reported, Setup
+from lbctl.balance.policies.base import Expectation, Learning, Picker, Policy, Reported, Setup
 from lbctl.balance.selection import Choice, Mode, Selection
 from lbctl.balance.split import Split
 from lbctl.balance.strain import Strain
@@ -38,7 +38,6 @@ from lbctl.model import Code, Identity, Instance, Reply
 
 _OK: Final = Reply(Code.OK)
 _LOOKS: Final = 40  # at a law that is known in parts: some 20 to 30 ms each
-IGNORES_HEALTH: Final = "pick_first"  # the one policy of gRPC that does
 
 
 def _nobody(peer: Peer) -> None:
@@ -75,7 +74,7 @@ class Balancer:
         self.on_rebuilt: Callable[[Picker, Picker], None] = _unseen  # the picker before, and now, of one policy
         self.version = 0  # grows with on_change
         self.watched = False  # somebody wants to know how attempts end
-        self.strains: defaultdict[Peer, Strain] = defaultdict(Strain)  # of peers whose policy learns from ends
+        self.strains: defaultdict[Peer, Strain] = defaultdict(Strain)  # where the policy goes by times
         self.trials: deque[Peer] = deque()  # peers out of the rotation that are to get one call each, to try them
         self._policy = policy
         self._rng = rng
@@ -83,6 +82,7 @@ class Balancer:
         self._guards: tuple[Guard, ...] = ()
         self._selection = Selection()
         self._learn: Callable[[Peer, int, int, Reply], None] | None = None
+        self._by_times = False
         self._renewed = False
         self._peers: dict[Identity, Peer] = {}
         self._departed: dict[Identity, Peer] = {}
@@ -224,9 +224,9 @@ class Balancer:
         if learn is not None:
             for call in calls:
                 learn(peer, call.begun_ns, now_ns, _OK)
-            # One of those that one read ended is enough.
-            strain = self.strains[peer]
-            strain.add(peer.in_flight + len(calls) - 1, (now_ns - calls[0].begun_ns) / 1e9)
+            if self._by_times:  # one of those that one read ended is enough
+                took_s = (now_ns - calls[0].begun_ns) / 1e9
+                self.strains[peer].add(peer.in_flight + len(calls) - 1, took_s)
         for guard in self._guards:
             guard.succeeded(peer, calls, now_ns)
 
@@ -326,9 +326,7 @@ class Balancer:
 
     def _rebuild(self) -> None:
         self._stale = False
-        choice = self._selection.choose(
-            self._peers.values(), HEALTH if self._policy.name == IGNORES_HEALTH else frozenset()
-        )
+        choice = self._selection.choose(self._peers.values(), HEALTH if self._policy.ignores_health else frozenset())
         weights = tuple(peer.weight * peer.scale for share in choice.shares for peer in share.peers)
         built = _Built(self._policy, choice, weights)
         if built == self._built and not self._renewed:
@@ -344,6 +342,7 @@ class Balancer:
         if picker is not None:
             self._ledger.open(Epoch(built.peers, picker.law()))
             self._learn = picker.ended if isinstance(picker, Learning) else None
+            self._by_times = self._policy.expectation is Expectation.FEEDBACK and not self._policy.by_load
             if self._asked is not None:
                 self._front = Explaining(picker, self._asked, self._explained)
         self.watched = bool(self._guards) or self._learn is not None

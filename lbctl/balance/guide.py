@@ -12,10 +12,10 @@ from typing import Final
 from lbctl.balance import policies as package
 from lbctl.balance.keys import Keys, Numbers
 from lbctl.balance.peer import Peer
-from lbctl.balance.policies import BY_NAME, GRPC_POLICIES, POLICIES
 from lbctl.balance.policies.base import Expectation, Policy, Reported, Why
 from lbctl.balance.policies.nearest import near_names
 from lbctl.balance.policies.options import Described, described
+from lbctl.balance.policies.table import BY_NAME, GRPC_POLICIES, POLICIES
 from lbctl.balance.virtual import Modelled, Pace, Virtual
 from lbctl.errors import NotFound
 from lbctl.model import Endpoint, Instance

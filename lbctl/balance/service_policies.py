@@ -18,8 +18,8 @@ from dataclasses import dataclass, field, replace
 from dataclasses import fields as dataclass_fields
 from typing import Any, Final
 
-from lbctl.balance.policies import POLICIES
 from lbctl.balance.policies.base import Policy
+from lbctl.balance.policies.table import POLICIES
 from lbctl.balance.service_values import Fields, mistake, shown
 from lbctl.errors import UsageError
 

@@ -88,7 +88,7 @@ def bench(
 
 def _chosen(names: list[str]) -> list[Policy]:
     from lbctl.balance.guide import known
-    from lbctl.balance.policies import POLICIES
+    from lbctl.balance.policies.table import POLICIES
 
     chosen = [known(name) for name in names] if names else list(POLICIES.values())
     for policy in chosen:

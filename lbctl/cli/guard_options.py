@@ -126,7 +126,7 @@ def guards_of(flags: GuardFlags, policy: Policy, health_check: str | None = None
     Raises UsageError for what cannot be, or not around this policy.
     """
     from lbctl.balance.guards.plan import GuardPlan
-    from lbctl.balance.policies import GRPC_POLICIES
+    from lbctl.balance.policies.table import GRPC_POLICIES
 
     if policy.name in GRPC_POLICIES:
         if flags == GuardFlags():

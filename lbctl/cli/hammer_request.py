@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from random import SystemRandom
 from typing import Final
 
-from lbctl.balance.policies import GRPC_POLICIES
+from lbctl.balance.policies.table import GRPC_POLICIES
 from lbctl.cli.connection_options import DEFAULT_ENGINE, ConnectionFlags
 from lbctl.cli.guard_options import GuardFlags, guards_of
 from lbctl.cli.hammer_options import LoadFlags

@@ -47,7 +47,7 @@ def source_for(policy: Policy, flags: HashKeyFlags) -> Source | None:
             f"give one of {FORMS}",
         )
     if source is not None and not policy.keyed:
-        from lbctl.balance.policies import POLICIES
+        from lbctl.balance.policies.table import POLICIES
 
         takes = ", ".join(name for name, each in POLICIES.items() if each.keyed)
         raise UsageError(f"--hash-key: policy {policy.name} does not pick by key", f"those that do are {takes}")

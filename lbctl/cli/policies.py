@@ -38,7 +38,7 @@ def policies(
 ) -> int:
     """List policies, or explain one."""
     from lbctl.balance.guide import explained, known
-    from lbctl.balance.policies import ALL_POLICIES
+    from lbctl.balance.policies.table import ALL_POLICIES
 
     if name is None:
         print(_listed(list(ALL_POLICIES.values()), settings), flush=True)  # noqa: T201

@@ -17,8 +17,8 @@ SEE_ALL: Final = "lbctl policies lists them"
 
 def parse_policy(text: str) -> Policy:
     """The policy of that name or alias; raises ValueError with the nearest names."""
-    from lbctl.balance.policies import BY_NAME
     from lbctl.balance.policies.nearest import near_names
+    from lbctl.balance.policies.table import BY_NAME
 
     found = BY_NAME.get(text)
     if found is None:
@@ -61,7 +61,7 @@ def _once(pairs: Iterable[tuple[str, str]]) -> Mapping[str, str]:
 
 
 def _from_settings(settings: Settings) -> Policy:
-    from lbctl.balance.policies import POLICIES
+    from lbctl.balance.policies.table import POLICIES
 
     if settings.policy is None:
         return POLICIES[DEFAULT_POLICY]

@@ -124,7 +124,7 @@ def balanced(config: ServiceConfig, given: Policy | None, setting: str | None) -
             () if given.name == wanted.policy else (f"--policy {given.name} counts, not {wanted.named} of the config",)
         )
         return Balanced(given, note)
-    from lbctl.balance.policies import POLICIES
+    from lbctl.balance.policies.table import POLICIES
 
     policy = POLICIES[wanted.policy].with_options(wanted.options)
     return Balanced(policy, tuple(_chosen(policy, wanted.named, setting)))

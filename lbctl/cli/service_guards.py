@@ -6,8 +6,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, Final
 
-from lbctl.balance.policies import GRPC_POLICIES
 from lbctl.balance.policies.base import Policy
+from lbctl.balance.policies.table import GRPC_POLICIES
 from lbctl.cli.guard_options import GuardFlags
 
 if TYPE_CHECKING:  # it takes a while, and most commands do without

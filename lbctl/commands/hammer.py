@@ -9,8 +9,8 @@ from typing import Final
 
 from lbctl.balance.guards.plan import GuardPlan
 from lbctl.balance.keys import Source
-from lbctl.balance.policies import GRPC_POLICIES
 from lbctl.balance.policies.base import Policy
+from lbctl.balance.policies.table import GRPC_POLICIES
 from lbctl.clock import Clock
 from lbctl.commands.calling import Calling, Payload, described, undescribed
 from lbctl.commands.following import backends_of, followed

@@ -8,7 +8,7 @@ from functools import partial
 from random import Random
 from typing import TYPE_CHECKING, Final, cast
 
-from lbctl.balance.policies import GRPC_POLICIES
+from lbctl.balance.policies.table import GRPC_POLICIES
 from lbctl.clock import Clock
 from lbctl.errors import UsageError
 from lbctl.load.plan import plaintext

@@ -7,7 +7,7 @@ from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Final
 
-from lbctl.balance.balancer import IGNORES_HEALTH, Balancer
+from lbctl.balance.balancer import Balancer
 from lbctl.balance.guards.plan import GuardPlan
 from lbctl.balance.peer import Peer
 from lbctl.balance.policies.base import Policy
@@ -126,7 +126,7 @@ class Guarding:
         if any(by_part.values()) and not self._by_weights(policy):
             for what in (what for what, asked in by_part.items() if asked):
                 yield f"{what} has no effect: {policy.name} does not go by weights"
-        if plan.health is not None and policy.name == IGNORES_HEALTH:
+        if plan.health is not None and policy.ignores_health:
             yield f"health-check has no effect: {policy.name} ignores health, as in gRPC"
         takes_out = (plan.health, plan.outlier, plan.circuit)
         if plan.selection.when_all_out is not Mode.PANIC and takes_out == (None, None, None):

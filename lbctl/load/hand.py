@@ -6,8 +6,8 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 from lbctl.balance.balancer import Balancer
-from lbctl.balance.policies import GRPC_POLICIES, POLICIES
 from lbctl.balance.policies.base import Policy
+from lbctl.balance.policies.table import GRPC_POLICIES, POLICIES
 from lbctl.load.backends import Backends, Note
 from lbctl.load.loops import Loop
 from lbctl.load.stopwatch import Stopwatch

@@ -11,7 +11,7 @@ from typing import Final
 from google.protobuf.message import DecodeError
 from grpc_health.v1.health_pb2 import HealthCheckRequest, HealthCheckResponse
 
-from lbctl.balance.balancer import IGNORES_HEALTH, Balancer
+from lbctl.balance.balancer import Balancer
 from lbctl.balance.guards.base import CONNECTING, UNHEALTHY
 from lbctl.balance.guards.health import HealthOptions, Pulse
 from lbctl.balance.peer import Peer
@@ -100,8 +100,8 @@ class HealthWatch:
 
     def _so(self, effect: str) -> str:
         """What follows from it, where the policy cares."""
-        policy = self._balancer.policy.name
-        return f", which {policy} ignores" if policy == IGNORES_HEALTH else f" -> {effect}"
+        policy = self._balancer.policy
+        return f", which {policy.name} ignores" if policy.ignores_health else f" -> {effect}"
 
     def forget(self, peer: Peer) -> None:
         """Nothing is known of a backend that had been well: there is no connection to it."""

@@ -10,8 +10,8 @@ from lbctl.balance.balancer import Balancer
 from lbctl.balance.envelope import CALLS, Band, envelope
 from lbctl.balance.evidence import UNSTEADY
 from lbctl.balance.peer import Peer
-from lbctl.balance.policies import POLICIES
 from lbctl.balance.policies.base import Probing, Reported
+from lbctl.balance.policies.table import POLICIES
 from lbctl.balance.split import Split
 from lbctl.balance.virtual import Modelled, Pace
 from lbctl.load.lane import Lane
@@ -83,8 +83,6 @@ def _kept_out(known: Sequence[Lane], judged: Sequence[Lane]) -> str:
 
 def _strained(balancer: Balancer) -> str:
     """Whether backends were so busy that a policy which goes by their times has made these times itself."""
-    if balancer.policy.by_load:  # it asks how many are in flight, not how long they take
-        return ""
     strains = balancer.strains.values()
     samples = sum(strain.samples for strain in strains)
     swing = sum(abs(strain.swing) * strain.samples for strain in strains)

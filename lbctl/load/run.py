@@ -13,8 +13,8 @@ from typing import Final
 from lbctl.balance.balancer import Balancer
 from lbctl.balance.moved import moved
 from lbctl.balance.peer import Peer
-from lbctl.balance.policies import GRPC_POLICIES
 from lbctl.balance.policies.base import Call, Picker, Why
+from lbctl.balance.policies.table import GRPC_POLICIES
 from lbctl.clock import Clock
 from lbctl.load.accounts import Accounts
 from lbctl.load.alarm import Alarms, best_alarm

@@ -6,7 +6,7 @@ from collections import Counter
 from collections.abc import Iterable, Mapping
 from typing import Final
 
-from lbctl.balance.policies import GRPC_POLICIES
+from lbctl.balance.policies.table import GRPC_POLICIES
 from lbctl.rpc.transport import Gauges
 from lbctl.stats.report import Wire
 

@@ -10,8 +10,8 @@ from typing import Any
 
 from lbctl.balance.balancer import Balancer
 from lbctl.balance.peer import Peer
-from lbctl.balance.policies import POLICIES
 from lbctl.balance.policies.base import Call, Learning, Picker, Setup
+from lbctl.balance.policies.table import POLICIES
 from lbctl.model import Code, Endpoint, Identity, Instance, Reply
 
 ANY = Call()

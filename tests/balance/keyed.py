@@ -8,8 +8,8 @@ from random import Random
 from lbctl.balance.hashing.picker import KeyPicker
 from lbctl.balance.keys import Keys
 from lbctl.balance.peer import Peer
-from lbctl.balance.policies import POLICIES
 from lbctl.balance.policies.base import Call, Setup
+from lbctl.balance.policies.table import POLICIES
 from lbctl.model import Endpoint, Instance
 
 KEYS = [b"user-%d" % number for number in range(2000)]

@@ -10,8 +10,8 @@ from itertools import count
 from random import Random
 
 from lbctl.balance.peer import Peer
-from lbctl.balance.policies import POLICIES
 from lbctl.balance.policies.base import Call, Learning, Reported, Setup
+from lbctl.balance.policies.table import POLICIES
 from lbctl.balance.probes import ProbeReply
 from lbctl.model import Code, Reply
 from tests.balance.fleet import OK, fleet

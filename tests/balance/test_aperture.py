@@ -10,9 +10,9 @@ import pytest
 
 from lbctl.balance.load_band import Limits, LoadBand
 from lbctl.balance.peer import Peer
-from lbctl.balance.policies import POLICIES
 from lbctl.balance.policies.aperture import Aperture
 from lbctl.balance.policies.base import Call, Setup
+from lbctl.balance.policies.table import POLICIES
 from lbctl.balance.virtual import Modelled, Pace, Virtual
 from lbctl.errors import UsageError
 from lbctl.model import Code, Endpoint, Instance, Reply

@@ -8,7 +8,7 @@ import pytest
 from lbctl.balance.balancer import Balancer
 from lbctl.balance.change import Change, Restated, Reweighted
 from lbctl.balance.peer import Peer
-from lbctl.balance.policies import POLICIES
+from lbctl.balance.policies.table import POLICIES
 from lbctl.model import Identity
 from tests.balance.fleet import ANY, Service, instance
 

@@ -12,9 +12,9 @@ from xxhash import xxh64_intdigest
 from lbctl.balance.hashing.shuffle import shuffled, twister
 from lbctl.balance.keys import parse_source
 from lbctl.balance.peer import Peer
-from lbctl.balance.policies import POLICIES
 from lbctl.balance.policies.base import Call, Learning
 from lbctl.balance.policies.bounded_load import slots
+from lbctl.balance.policies.table import POLICIES
 from lbctl.balance.virtual import Modelled, Pace, Virtual
 from lbctl.load.admission import trial
 from lbctl.model import Code, Reply

@@ -9,9 +9,9 @@ import pytest
 
 from lbctl.balance.balancer import Balancer
 from lbctl.balance.peer import Peer, Target
-from lbctl.balance.policies import ALL_POLICIES, GRPC_POLICIES, POLICIES
 from lbctl.balance.policies.base import Call, Expectation
 from lbctl.balance.policies.delegated import Delegated
+from lbctl.balance.policies.table import ALL_POLICIES, GRPC_POLICIES, POLICIES
 from lbctl.model import Endpoint, Instance
 from lbctl.stats.fairness import judge
 

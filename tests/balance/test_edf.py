@@ -14,8 +14,8 @@ from hypothesis import strategies as st
 from lbctl.balance.ahead import REPLAY
 from lbctl.balance.deadlines import Deadlines
 from lbctl.balance.peer import Peer
-from lbctl.balance.policies import POLICIES
 from lbctl.balance.policies.base import Picker, Setup
+from lbctl.balance.policies.table import POLICIES
 from tests.balance.fleet import ANY, VECTORS, Service, drawn, fleet, letters, pieced
 
 Weights = st.lists(st.integers(1, 30), min_size=1, max_size=8)

@@ -9,7 +9,7 @@ from random import Random
 import pytest
 
 from lbctl.balance.envelope import Band, envelope
-from lbctl.balance.policies import POLICIES
+from lbctl.balance.policies.table import POLICIES
 from lbctl.balance.virtual import Modelled, Pace, Virtual
 from tests.balance.fleet import VECTORS, instance
 

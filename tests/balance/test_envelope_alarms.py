@@ -11,7 +11,7 @@ import pytest
 from lbctl.balance.envelope import Band, envelope
 from lbctl.balance.keys import parse_source
 from lbctl.balance.moments import Moments
-from lbctl.balance.policies import POLICIES
+from lbctl.balance.policies.table import POLICIES
 from lbctl.balance.virtual import Modelled, Pace, Virtual
 from tests.balance.fleet import instance
 

@@ -7,7 +7,7 @@ from random import Random
 import pytest
 
 from lbctl.balance.epochs import Ledger
-from lbctl.balance.policies import POLICIES
+from lbctl.balance.policies.table import POLICIES
 from lbctl.stats.fairness import judge
 from lbctl.stats.report import Balance
 from tests.balance.fleet import Service, built, fleet

@@ -8,8 +8,8 @@ import pytest
 
 from lbctl.balance.explaining import Explaining
 from lbctl.balance.peer import Peer
-from lbctl.balance.policies import POLICIES
 from lbctl.balance.policies.base import Call, Why
+from lbctl.balance.policies.table import POLICIES
 from tests.balance.fleet import Service, built, fleet, letters
 
 PAIRS = ["AB", "AC", "AD", "BC", "BD", "CD"]  # what two choices compare

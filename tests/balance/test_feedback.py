@@ -8,8 +8,8 @@ from random import Random
 
 import pytest
 
-from lbctl.balance.policies import POLICIES
 from lbctl.balance.policies.base import Call, Expectation, Setup
+from lbctl.balance.policies.table import POLICIES
 from lbctl.model import Code, Reply
 from tests.balance.fleet import VECTORS, Service
 from tests.balance.simulation import Backend, Simulation, fails, serves, takes

@@ -9,8 +9,8 @@ import pytest
 from lbctl.balance.balancer import Balancer
 from lbctl.balance.hashing.picker import KeyPicker
 from lbctl.balance.keys import MOST_KEYS, Keys, parse_source
-from lbctl.balance.policies import POLICIES
 from lbctl.balance.policies.base import Call
+from lbctl.balance.policies.table import POLICIES
 from lbctl.stats.chi_square import p_value
 from lbctl.stats.fairness import judge
 from tests.balance.keyed import at, hosts, owners, picker

@@ -9,8 +9,8 @@ import pytest
 
 from lbctl.balance.ewma import moved
 from lbctl.balance.kratos import Node
-from lbctl.balance.policies import POLICIES
 from lbctl.balance.policies.base import Call, Learning, Setup
+from lbctl.balance.policies.table import POLICIES
 from tests.balance.fleet import OK, VECTORS, built, fleet
 from tests.balance.traffic import MS, REPLIES, Traffic, busy
 

@@ -7,8 +7,8 @@ from random import Random
 
 import pytest
 
-from lbctl.balance.policies import POLICIES
 from lbctl.balance.policies.base import Call, Setup
+from lbctl.balance.policies.table import POLICIES
 from lbctl.balance.two_choices import replaced_shares
 from lbctl.errors import UsageError
 from lbctl.stats.chi_square import p_value

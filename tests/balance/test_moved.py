@@ -9,8 +9,8 @@ from lbctl.balance.balancer import Balancer
 from lbctl.balance.keys import Keys, parse_source
 from lbctl.balance.moved import Moved, moved
 from lbctl.balance.peer import Peer
-from lbctl.balance.policies import POLICIES
 from lbctl.balance.policies.base import Picker
+from lbctl.balance.policies.table import POLICIES
 from tests.balance.fleet import instance
 from tests.balance.keyed import at, hosts, picker
 

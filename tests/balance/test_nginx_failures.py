@@ -8,9 +8,9 @@ import pytest
 
 from lbctl.balance.nginx_peers import Server, choose
 from lbctl.balance.peer import Peer
-from lbctl.balance.policies import POLICIES
 from lbctl.balance.policies.base import Call, Learning, Picker, Setup
 from lbctl.balance.policies.nginx_wrr import NginxWrr
+from lbctl.balance.policies.table import POLICIES
 from lbctl.errors import UsageError
 from lbctl.model import Code, Origin, Reply
 from tests.balance.fleet import OK, VECTORS, Service, fleet, letters

@@ -10,8 +10,8 @@ from lbctl.balance.guards.health import HealthOptions
 from lbctl.balance.guards.outlier import OutlierOptions
 from lbctl.balance.guards.plan import BREAKERS
 from lbctl.balance.guards.slow_start import SlowStartOptions
-from lbctl.balance.policies import POLICIES
 from lbctl.balance.policies.options import parse
+from lbctl.balance.policies.table import POLICIES
 from lbctl.balance.selection import ZoneOptions
 from lbctl.balance.subset import SubsetOptions
 from lbctl.errors import UsageError

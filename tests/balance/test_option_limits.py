@@ -11,8 +11,8 @@ from typing import Any
 import pytest
 
 from lbctl.balance.keys import parse_source
-from lbctl.balance.policies import POLICIES
 from lbctl.balance.policies.base import Call, Learning, Policy, Setup
+from lbctl.balance.policies.table import POLICIES
 from lbctl.errors import UsageError
 from lbctl.model import Code, Reply
 from tests.balance.fleet import OK, fleet

@@ -8,8 +8,8 @@ from random import Random
 
 import pytest
 
-from lbctl.balance.policies import POLICIES
 from lbctl.balance.policies.base import Call, Setup
+from lbctl.balance.policies.table import POLICIES
 from lbctl.balance.two_choices import Pairs, distinct_shares, second_index
 from lbctl.stats.chi_square import p_value
 from tests.balance.fleet import VECTORS, built, fleet

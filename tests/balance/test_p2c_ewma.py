@@ -9,9 +9,9 @@ import pytest
 
 from lbctl.balance.ewma import moved
 from lbctl.balance.peer import Peer
-from lbctl.balance.policies import POLICIES
 from lbctl.balance.policies.base import Call, Learning, Setup
 from lbctl.balance.policies.p2c_ewma import Node
+from lbctl.balance.policies.table import POLICIES
 from lbctl.model import Code, Reply
 from tests.balance.fleet import OK, VECTORS, built, fleet
 from tests.balance.traffic import LOST, MS, REPLIES, Chosen, Traffic, busy

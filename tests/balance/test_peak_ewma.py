@@ -9,8 +9,8 @@ import pytest
 
 from lbctl.balance.ewma import Peak, Sampled
 from lbctl.balance.peak_costs import Envoy, Finagle, Node, Tower, envoy_cost
-from lbctl.balance.policies import POLICIES
 from lbctl.balance.policies.base import Call, Learning, Setup
+from lbctl.balance.policies.table import POLICIES
 from tests.balance.fleet import OK, VECTORS, built, fleet
 from tests.balance.traffic import MS, REPLIES, Traffic, busy
 

@@ -10,9 +10,9 @@ from hypothesis import strategies as st
 from lbctl.balance.eyeballs import Attempt, Race, family, interleaved, race
 from lbctl.balance.guards.base import BARS, EJECTED, HEALTH
 from lbctl.balance.peer import Peer
-from lbctl.balance.policies import POLICIES
 from lbctl.balance.policies.base import Setup
 from lbctl.balance.policies.pick_first import shuffled
+from lbctl.balance.policies.table import POLICIES
 from lbctl.model import Endpoint, Instance
 from lbctl.stats.chi_square import p_value
 from tests.balance.fleet import ANY, VECTORS, Service, built, drawn, fleet, letters

@@ -9,8 +9,8 @@ from random import Random
 import pytest
 
 from lbctl.balance.peer import Peer
-from lbctl.balance.policies import BY_NAME, POLICIES
 from lbctl.balance.policies.base import Call, Expectation, Learning, Policy, Setup
+from lbctl.balance.policies.table import BY_NAME, POLICIES
 from lbctl.model import Code, Reply
 from lbctl.stats.chi_square import p_value
 from tests.balance.fleet import OK, built, drawn, fleet, letters, one

@@ -10,8 +10,8 @@ from random import Random
 import pytest
 
 from lbctl.balance.peer import Peer
-from lbctl.balance.policies import POLICIES
 from lbctl.balance.policies.base import Expectation, Policy
+from lbctl.balance.policies.table import POLICIES
 from lbctl.model import Endpoint, Instance
 from tests.balance.fleet import Service, built, drawn, fleet, letters
 

@@ -9,8 +9,8 @@ from random import Random
 import pytest
 
 from lbctl.balance.peer import Peer
-from lbctl.balance.policies import POLICIES
 from lbctl.balance.policies.base import Call, Learning, Reported, Setup
+from lbctl.balance.policies.table import POLICIES
 from lbctl.balance.probes import Answer, Distribution, Pool, ProbeReply, best_of, reuse, worst_of
 from tests.balance.fleet import OK, built, fleet
 from tests.balance.traffic import LOST, MS, REPLIES, Traffic

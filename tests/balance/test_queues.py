@@ -10,8 +10,8 @@ from statistics import fmean
 import pytest
 
 from lbctl.balance.peer import Peer
-from lbctl.balance.policies import POLICIES
 from lbctl.balance.policies.base import Call, Setup
+from lbctl.balance.policies.table import POLICIES
 from tests.balance.fleet import fleet
 from tests.balance.simulation import Simulation, serves
 

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from lbctl.balance.policies import POLICIES
+from lbctl.balance.policies.table import POLICIES
 from lbctl.balance.service_config import ServiceConfig, Throttling, one, parse_service_config
 from lbctl.balance.service_methods import MethodConfig, RetryPolicy
 from lbctl.errors import UsageError

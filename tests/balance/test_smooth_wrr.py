@@ -11,9 +11,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from lbctl.balance.ahead import REPLAY
-from lbctl.balance.policies import POLICIES
 from lbctl.balance.policies.base import Setup
 from lbctl.balance.policies.smooth_wrr import STATES, SmoothWrr
+from lbctl.balance.policies.table import POLICIES
 from lbctl.balance.smooth import Smooth, furthest, settled
 from tests.balance.fleet import VECTORS, Service, built, drawn, fleet, instance, letters, pieced
 

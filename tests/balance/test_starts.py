@@ -9,8 +9,8 @@ from random import Random
 import pytest
 
 from lbctl.balance.peer import Peer
-from lbctl.balance.policies import POLICIES
 from lbctl.balance.policies.base import Setup
+from lbctl.balance.policies.table import POLICIES
 from lbctl.stats.chi_square import p_value
 from tests.balance.fleet import drawn, fleet, letters
 

@@ -9,8 +9,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from lbctl.balance.policies import POLICIES
 from lbctl.balance.policies.base import Setup
+from lbctl.balance.policies.table import POLICIES
 from lbctl.balance.stride import CLAMPS, WRAP, K, StaticStride, scaled
 from tests.balance.fleet import ANY, VECTORS, built, drawn, fleet, letters, pieced
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from lbctl.balance.policies import POLICIES
+from lbctl.balance.policies.table import POLICIES
 from lbctl.balance.weighing import goes_by_weights
 
 WITHOUT = [

@@ -13,8 +13,8 @@ from hypothesis import strategies as st
 from lbctl.balance.alias import AliasTable
 from lbctl.balance.draws import EXPANDED, Alias, Cumulative, Expanded, Hybrid, Table, capped, weight_cap
 from lbctl.balance.peer import Peer
-from lbctl.balance.policies import POLICIES
 from lbctl.balance.policies.base import Law, Picker, Setup
+from lbctl.balance.policies.table import POLICIES
 from lbctl.balance.slots import blocks
 from lbctl.balance.slots import drawn as table_of
 from lbctl.stats.chi_square import p_value

@@ -9,7 +9,7 @@ from lbctl.balance.guards.circuit import CircuitOptions
 from lbctl.balance.guards.health import HealthOptions
 from lbctl.balance.guards.outlier import OutlierOptions
 from lbctl.balance.guards.plan import GuardPlan
-from lbctl.balance.policies import ALL_POLICIES
+from lbctl.balance.policies.table import ALL_POLICIES
 from lbctl.balance.selection import Mode, Selection, ZoneOptions
 from lbctl.balance.subset import SubsetOptions
 from lbctl.cli.flags import completed

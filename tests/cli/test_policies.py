@@ -13,7 +13,7 @@ import yaml
 from jsonschema import Draft202012Validator
 
 from lbctl.balance.guide import about, explained
-from lbctl.balance.policies import ALL_POLICIES, POLICIES
+from lbctl.balance.policies.table import ALL_POLICIES, POLICIES
 from lbctl.cli import run
 from lbctl.view.policy_page import policy_page
 from lbctl.view.theme import PLAIN, UNICODE, Look

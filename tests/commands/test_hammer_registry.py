@@ -11,7 +11,7 @@ import grpc
 import pytest
 from grpc_health.v1 import health_pb2
 
-from lbctl.balance.policies import POLICIES
+from lbctl.balance.policies.table import POLICIES
 from lbctl.clock import SystemClock
 from lbctl.commands.hammer import Finished, Hammer, Tell, run
 from lbctl.demo.etcd_server import EtcdServer

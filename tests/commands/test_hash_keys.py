@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from lbctl.balance.keys import parse_source
-from lbctl.balance.policies import POLICIES
+from lbctl.balance.policies.table import POLICIES
 from lbctl.cli import run
 from lbctl.commands.calling import Calling, Payload
 from lbctl.commands.hash_keys import keys_of, one_key

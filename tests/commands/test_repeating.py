@@ -10,7 +10,7 @@ import pytest
 
 from lbctl.balance.guards.health import HealthOptions
 from lbctl.balance.guards.outlier import OutlierOptions
-from lbctl.balance.policies import ALL_POLICIES, POLICIES
+from lbctl.balance.policies.table import ALL_POLICIES, POLICIES
 from lbctl.balance.service_config import parse_service_config
 from lbctl.balance.service_methods import HedgingPolicy, RetryPolicy
 from lbctl.cli import run

@@ -6,8 +6,8 @@ from collections.abc import Sequence
 from typing import Any, Final
 
 from lbctl.balance.envelope import CALLS
-from lbctl.balance.policies import POLICIES
 from lbctl.balance.policies.base import Expectation, Policy
+from lbctl.balance.policies.table import POLICIES
 from tests.e2e.conftest import Standing
 from tests.e2e.runs import hammer, row_of
 

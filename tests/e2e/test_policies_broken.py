@@ -8,8 +8,8 @@ from typing import Any, Final
 
 import pytest
 
-from lbctl.balance.policies import POLICIES
 from lbctl.balance.policies.base import Expectation
+from lbctl.balance.policies.table import POLICIES
 from tests.e2e.conftest import Standing, standing
 from tests.e2e.policies import LOAD_AWARE, STATIC, WIDE, is_right, owed, run, shares
 from tests.e2e.runs import row_of

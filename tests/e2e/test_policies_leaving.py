@@ -8,8 +8,8 @@ from typing import Final
 
 import pytest
 
-from lbctl.balance.policies import POLICIES
 from lbctl.balance.policies.base import Expectation
+from lbctl.balance.policies.table import POLICIES
 from lbctl.etcd.client import Etcd
 from lbctl.etcd.config import EtcdConfig
 from tests.e2e.conftest import Standing, standing

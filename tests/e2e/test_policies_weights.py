@@ -8,8 +8,8 @@ from typing import Final
 
 import pytest
 
-from lbctl.balance.policies import POLICIES
 from lbctl.balance.policies.base import Expectation
+from lbctl.balance.policies.table import POLICIES
 from tests.e2e.conftest import Standing, standing
 from tests.e2e.policies import EVEN, STATIC, is_judged, is_right, owed, picks, run, shares
 

@@ -8,7 +8,7 @@ from typing import Any
 
 from lbctl.balance.balancer import Balancer
 from lbctl.balance.guards.breakers import MaxRequests, MaxRequestsOptions
-from lbctl.balance.policies import POLICIES
+from lbctl.balance.policies.table import POLICIES
 from lbctl.load.accounts import Accounts
 from lbctl.load.admission import Gate
 from lbctl.load.attempts import REPLAY_BUFFER

@@ -13,7 +13,7 @@ from lbctl.balance.balancer import Balancer
 from lbctl.balance.guards.breakers import KratosOptions, MaxRequestsOptions
 from lbctl.balance.guards.circuit import CircuitOptions
 from lbctl.balance.guards.plan import GuardPlan
-from lbctl.balance.policies import POLICIES
+from lbctl.balance.policies.table import POLICIES
 from lbctl.balance.selection import Mode, Selection
 from lbctl.load.admission import Gate, trial
 from lbctl.load.batch import Batch

@@ -13,7 +13,7 @@ import grpc
 import pytest
 import uvloop
 
-from lbctl.balance.policies import POLICIES
+from lbctl.balance.policies.table import POLICIES
 from lbctl.clock import SystemClock
 from lbctl.load.plan import Plan, Task
 from lbctl.load.run import Run

@@ -11,7 +11,7 @@ from hypothesis import HealthCheck, settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, rule
 
-from lbctl.balance.policies import POLICIES
+from lbctl.balance.policies.table import POLICIES
 from lbctl.balance.service_config import Throttling
 from lbctl.balance.service_methods import HedgingPolicy, RetryPolicy
 from lbctl.load.plan import Repeating

@@ -15,7 +15,7 @@ from grpc_health.v1 import health_pb2
 
 from lbctl.balance.balancer import Balancer
 from lbctl.balance.guards.health import HealthOptions
-from lbctl.balance.policies import POLICIES
+from lbctl.balance.policies.table import POLICIES
 from lbctl.balance.selection import Mode, Selection, standing
 from lbctl.load.health_watch import HealthWatch
 from lbctl.model import Endpoint, Instance

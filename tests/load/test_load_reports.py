@@ -16,8 +16,8 @@ import pytest
 from lbctl.balance.balancer import Balancer
 from lbctl.balance.load_report import LOAD_REPORT, LoadReport, encoded
 from lbctl.balance.peer import Peer
-from lbctl.balance.policies import POLICIES
 from lbctl.balance.policies.base import Call, Expectation, Law, Learning, Policy, Reported, Setup, Why, equal
+from lbctl.balance.policies.table import POLICIES
 from lbctl.balance.policies.weighted_round_robin import POLICY as BY_REPORTS
 from lbctl.balance.probes import ProbeReply
 from lbctl.clock import SystemClock

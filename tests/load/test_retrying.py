@@ -11,8 +11,8 @@ from hypothesis import strategies as st
 
 from lbctl.balance.balancer import Balancer
 from lbctl.balance.peer import Peer
-from lbctl.balance.policies import POLICIES
 from lbctl.balance.policies.base import Call, Law, Policy, Setup, Why
+from lbctl.balance.policies.table import POLICIES
 from lbctl.balance.service_methods import RetryPolicy
 from lbctl.load.attempt import NO_MORE, pushback_ns
 from lbctl.load.repicking import pick_again

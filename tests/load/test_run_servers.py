@@ -9,7 +9,7 @@ from contextlib import asynccontextmanager
 import pytest
 import uvloop
 
-from lbctl.balance.policies import POLICIES
+from lbctl.balance.policies.table import POLICIES
 from lbctl.clock import SystemClock
 from lbctl.load.plan import Plan, Task
 from lbctl.load.run import Run

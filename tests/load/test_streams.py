@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from lbctl.balance.policies import POLICIES
+from lbctl.balance.policies.table import POLICIES
 from lbctl.load.plan import Plan, Task
 from lbctl.wire.request import Stream
 from tests.load.rig import request

@@ -2,7 +2,7 @@ from __future__ import annotations
 
 import pytest
 
-from lbctl.balance.policies import POLICIES
+from lbctl.balance.policies.table import POLICIES
 from lbctl.load.warnings import milliseconds, on_concurrency, on_connections, on_drops, on_refusals, on_starts, on_waits
 from lbctl.stats.histogram import Histogram
 from lbctl.stats.report import Starts, Wait, Wire

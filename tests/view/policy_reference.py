@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 from lbctl.balance.guide import explained
-from lbctl.balance.policies import ALL_POLICIES
+from lbctl.balance.policies.table import ALL_POLICIES
 from lbctl.view.policies import policies_table
 from lbctl.view.policy_page import policy_page
 from lbctl.view.services import Look as TableLook

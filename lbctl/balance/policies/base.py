@@ -144,7 +144,8 @@ class Policy:
     calls need a hash key. ``cost`` is that of a pick, for people. ``wants`` names response metadata it has to see.
     ``doubts`` says, of all peers there were, why it was not what its name says. ``by_load``: it goes by calls in flight
     alone, so it knows nothing while there are fewer of them than peers. ``replayed``: a run of some seconds, played
-    again, says what it does; it does not where the policy takes longer to find its way.
+    again, says what it does; it does not where the policy takes longer to find its way. ``ignores_health``: of gRPC's
+    policies one stays with a backend that says it is not well.
     """
 
     name: str
@@ -159,6 +160,7 @@ class Policy:
     doubts: Callable[[Sequence[Peer]], Iterable[str]] = _none
     by_load: bool = False
     replayed: bool = True
+    ignores_health: bool = False
 
     def with_options(self, values: Mapping[str, str]) -> Policy:
         """The policy with these options set; raises UsageError for one it does not have, or a value that cannot be."""

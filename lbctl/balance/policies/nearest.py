@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from difflib import get_close_matches
 
-from lbctl.balance.policies import BY_NAME
+from lbctl.balance.policies.table import BY_NAME
 
 
 def near_names(text: str, most: int = 2) -> list[str]:

@@ -95,5 +95,11 @@ def shuffled(peers: Sequence[Peer], weights: Sequence[int], rng: Random) -> list
 
 
 POLICY = Policy(
-    "pick_first", "all calls to one backend, until it goes", Expectation.SINGLE, PickFirst, Options(), aliases=("pf",)
+    "pick_first",
+    "all calls to one backend, until it goes",
+    Expectation.SINGLE,
+    PickFirst,
+    Options(),
+    aliases=("pf",),
+    ignores_health=True,
 )

@@ -9,7 +9,7 @@ from typing import NamedTuple
 from lbctl.balance.balancer import Balancer
 from lbctl.balance.guards.base import Guard
 from lbctl.balance.peer import Peer
-from lbctl.balance.policies import POLICIES
+from lbctl.balance.policies.table import POLICIES
 from lbctl.balance.selection import Selection
 from lbctl.model import Code, Identity, Instance, Reply
 from tests.balance.fleet import ANY, instance, letters

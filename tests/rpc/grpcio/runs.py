@@ -8,7 +8,7 @@ from contextlib import asynccontextmanager
 
 import pytest
 
-from lbctl.balance.policies import ALL_POLICIES
+from lbctl.balance.policies.table import ALL_POLICIES
 from lbctl.clock import SystemClock
 from lbctl.load.plan import Plan, Task
 from lbctl.load.run import Run

@@ -6,7 +6,7 @@ from dataclasses import replace
 
 import pytest
 
-from lbctl.balance.policies import GRPC_POLICIES
+from lbctl.balance.policies.table import GRPC_POLICIES
 from lbctl.clock import SystemClock
 from lbctl.errors import UsageError
 from lbctl.load.engines import require
