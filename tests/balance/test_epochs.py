@@ -184,6 +184,18 @@ def test_a_starved_backend_that_comes_and_goes_is_not_balanced() -> None:
     assert found.verdict == "skewed", found
 
 
+def test_a_count_of_an_epoch_is_bounded_by_what_could_be_picked_in_it() -> None:
+    service = Service("round_robin", A=1, B=1, C=1, D=1)
+    service.run(1)  # of 0.25 expected: 0.25 may be missing, 0.75 be too much, though the bound is 1
+    service.balancer.mark(service.peer("D"), ready=False)
+    service.run(30)  # of 10 expected each: the bound counts
+    rows = {row.address: row for row in service.balancer.evidence().backends}
+    a, d = (rows[service.peer(key).instance.address] for key in "AD")
+    assert (a.below, a.below_squares) == (0.25 + 1.0, 0.0625 + 1.0)
+    assert (a.above, a.above_squares) == (0.75 + 1.0, 0.5625 + 1.0)
+    assert (d.below, d.below_squares, d.above, d.above_squares) == (0.25, 0.0625, 0.75, 0.5625)
+
+
 def test_the_open_epoch_is_judged_without_being_closed() -> None:
     service = Service("weighted_random", A=5, B=1, C=1)
     service.run(1000)

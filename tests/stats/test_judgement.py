@@ -11,6 +11,7 @@ from typing import NamedTuple
 import pytest
 
 from lbctl.stats.bands import enough, judge_bands, too_few
+from lbctl.stats.chi_square import p_value
 from lbctl.stats.evenness import too_even
 from lbctl.stats.fairness import judge
 from lbctl.stats.report import Balance
@@ -68,6 +69,19 @@ def test_the_effect_size_is_what_chance_leaves_of_cohens_w() -> None:
     assert judge(chance([5000, 5000], [1, 1])).effect == 0.0
     assert judge(turns([5000, 5000], [1, 1], 1.0)).effect is None
     assert "effect size 0.099" in found.note
+
+
+def test_of_several_epochs_two_tests_are_made_so_the_lower_p_is_doubled() -> None:
+    """Both epochs have 550 of 1,000: a chi-square of 10 each with one degree, and of 20 where they are added up."""
+    one = chance([1100, 900], [1, 1])
+    rows = [row._replace(chance_picks=row.picks, chance_expected=row.expected) for row in one.backends]
+    several = replace(one, chi2=20.0, dof=2, chances=2, backends=rows)
+    found = judge(several)
+    assert (found.chi2, found.dof) == (20.0, 1)
+    assert isclose(found.p_value or 0, 2.0 * p_value(20.0, 1))
+    apart = replace(several, backends=[row._replace(chance_picks=1000) for row in rows])  # nothing leans
+    assert isclose(judge(apart).p_value or 0, 2.0 * p_value(20.0, 2))
+    assert judge(replace(apart, chi2=0.1)).p_value == 1.0  # a probability
 
 
 def test_turns_where_draws_were_promised_are_more_even_than_chance_would_be() -> None:
