@@ -179,8 +179,10 @@ class Reporter:
         return self._final
 
     def _rows(self) -> Sequence[BackendRow]:
-        """One row per backend."""
-        expectations = self.balancer.expectations()
+        """One row per backend; where the run was played again, that says what was to be expected."""
+        expectations = dict(self.balancer.expectations())
+        due = sum(expectations[peer] for peer in self._bands) / (sum(band.middle for band in self._bands.values()) or 1)
+        expectations.update((peer, due * band.middle) for peer, band in self._bands.items())
         return [
             _row(
                 lane,

@@ -90,6 +90,7 @@ async def test_a_policy_that_goes_by_feedback_is_judged_by_a_simulation_of_the_r
     document = done.document
     assert (document["balance"]["expectation"], document["balance"]["verdict"]) == ("feedback", "balanced")
     assert all(row["band"][0] <= row["share"] <= row["band"][1] for row in document["backends"])
+    assert all(row["band"][0] < row["expected_share"] < row["band"][1] for row in document["backends"])
     by_share = sorted(document["backends"], key=lambda row: -row["share"])
     by_time = sorted(document["backends"], key=lambda row: row["latency_ms"]["p50"])
     assert [row["address"] for row in by_share] == [row["address"] for row in by_time]

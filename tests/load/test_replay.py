@@ -46,6 +46,7 @@ async def test_a_run_is_not_judged_while_it_goes_on_and_its_shares_have_to_fit_a
         for row in after.backends:
             assert row.band is not None
             assert 0.0 <= row.band[0] < row.band[1] <= 1.0
+            assert row.band[0] < row.expected / 120 < row.band[1]
         inside = all(row.band[0] <= row.picks / 120 <= row.band[1] for row in after.backends if row.band)
         assert inside == (after.balance.verdict == "balanced")
 
