@@ -1,10 +1,12 @@
 from __future__ import annotations
 
 from random import Random
+from typing import NamedTuple
 
 import pytest
 
 from lbctl.balance.strain import ENOUGH, Strain
+from tests.balance.fleet import Service
 
 
 def strained(*samples: tuple[int, float]) -> Strain:
@@ -33,3 +35,26 @@ def test_times_of_its_own_do_not_go_with_the_load() -> None:
 def test_nothing_is_said_of_too_few_samples_or_of_what_never_changed(samples: list[tuple[int, float]]) -> None:
     assert len(samples) < ENOUGH or len(set(samples)) < 3
     assert strained(*samples).swing == 0.0
+
+
+class Ended(NamedTuple):
+    """A call that one read ended."""
+
+    begun_ns: int = 5_000_000
+    trial_ns: int = 0
+
+
+def test_calls_that_end_together_were_in_flight_together() -> None:
+    service = Service("fastest", A=1, B=1)
+    assert service.balancer.picker is not None  # it is built when it is asked for
+    peer, told = service.peer("A"), []
+    for number in range(200):
+        together = number % 4 + 1
+        peer.picks += together + 2
+        peer.finished += together
+        service.balancer.succeeded(peer, [Ended()] * together, Ended().begun_ns + together * 10_000_000)
+        told.append((together + 1, together / 100))  # the others of them, and 2 that are still there
+        peer.finished += 2
+    strain = service.balancer.strains[peer]
+    assert (strain.samples, strain.swing) == (200, pytest.approx(strained(*told).swing))
+    assert strain.swing == pytest.approx(0.2**0.5)

@@ -1,0 +1,55 @@
+"""Backends that fail do not count for the width of an aperture while their failures are remembered."""
+
+from __future__ import annotations
+
+from lbctl.balance.peer import Peer
+from lbctl.balance.policies.aperture import Aperture
+from lbctl.balance.policies.base import Call
+from lbctl.model import Code, Reply
+from tests.balance.fleet import fleet
+from tests.balance.test_aperture import SECOND, aperture, begin, end
+
+MS = 1_000_000
+
+
+def members(picker: Aperture, now_ns: int) -> list[Peer]:
+    """Who may be picked, in the order that chance has given them."""
+    _, why = picker.why(Call(now_ns))
+    return [peer for peer, _ in why.rows]
+
+
+def failed(picker: Aperture, now_ns: int) -> Peer:
+    """Let a call fail, of whoever is picked."""
+    (peer,) = begin(picker, now_ns)
+    fail(picker, peer, now_ns)
+    return peer
+
+
+def fail(picker: Aperture, peer: Peer, now_ns: int) -> None:
+    peer.finished += 1
+    picker.ended(peer, now_ns, now_ns, Reply(Code.UNAVAILABLE))
+
+
+def test_one_more_is_used_for_each_that_fails() -> None:
+    peers = fleet([1] * 6)
+    picker = aperture(peers, high="100", low="0")  # the width stays 1
+    first = failed(picker, SECOND)
+    second = begin(picker, SECOND)[0]
+    assert second is not first
+    end(picker, second, SECOND)
+    assert set(members(picker, SECOND)) == {first, second}
+    second.picks += 1
+    fail(picker, second, SECOND)
+    third = begin(picker, SECOND)[0]  # the two that fail have a call each in flight, as far as anybody can tell
+    assert third not in (first, second)
+
+
+def test_after_the_penalty_its_place_is_nobody_elses() -> None:
+    peers = fleet([1] * 6)
+    picker = aperture(peers, high="100", low="0")
+    first = failed(picker, SECOND)
+    assert failed(picker, SECOND) is not first
+    later = 2 * SECOND + MS
+    for _ in range(2 * len(peers)):  # it is looked at once in so many picks as there are backends
+        end(picker, begin(picker, later)[0], later)
+    assert {begin(picker, later)[0] for _ in range(10)} == {first}
