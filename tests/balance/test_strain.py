@@ -56,5 +56,5 @@ def test_calls_that_end_together_were_in_flight_together() -> None:
         told.append((together + 1, together / 100))  # the others of them, and 2 that are still there
         peer.finished += 2
     strain = service.balancer.strains[peer]
-    assert (strain.samples, strain.swing) == (200, pytest.approx(strained(*told).swing))
-    assert strain.swing == pytest.approx(0.2**0.5)
+    assert strain.samples == len(told)
+    assert strain.swing == pytest.approx(strained(*told).swing) == pytest.approx(0.2**0.5)
