@@ -126,7 +126,7 @@ class DynamicWeight:
             each: self._state(window, call.now_ns) for each, window in zip(self._peers, self._windows, strict=True)
         }
         rows = tuple((each, (*figures, texts[each])) for each, figures in why.rows)
-        return peer, Why(f"{why.text}, weights by how calls ended", (*why.columns, "weight since"), rows)
+        return peer, Why(f"{why.text}, weights by how calls ended", (*why.columns, "known of it"), rows)
 
     def law(self) -> Law:
         return self._base.law()
