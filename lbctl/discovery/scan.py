@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
+from lbctl.discovery.codecs import CODECS
 from lbctl.etcd.client import Etcd
 from lbctl.etcd.failures import AccessDenied, Compacted
-from lbctl.etcd.ranges import KeyRange, gaps, prefix_range
+from lbctl.etcd.ranges import KeyRange, gaps, outermost, prefix_range
 from lbctl.model import Entry
 
-ROOTS = (b"/services/",)
+ROOTS = outermost(root.encode() for codec in CODECS for root in codec.roots)  # read whole
 # Never instances, often many or secret: counted, not read.
 SKIPPED = (
     b"/registry/",

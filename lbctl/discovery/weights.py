@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from lbctl.discovery.codecs import CODECS, Claim, Codec
-from lbctl.discovery.codecs.base import Draft
+from lbctl.discovery.codecs import CODECS, Claim, Codec, Record
+from lbctl.discovery.codecs.base import Draft, Found
 from lbctl.discovery.flaws import Unusable
+from lbctl.model import Entry
 
 MOST_WEIGHT = 999_999_999  # nine digits, the most that is read back
 
@@ -27,7 +28,8 @@ def reweighed(layout: str, key: str, value: bytes, weight: int, codecs: Sequence
 
 
 def _only(codec: Codec, key: str, value: bytes) -> Draft:
-    drafts = codec.parse(key, value, Claim(owned=True)) or ()
+    found = codec.parse(Record(Entry(key.encode(), value)), Claim(owned=True, layout=codec.name))
+    drafts = found.drafts if isinstance(found, Found) else ()
     if len(drafts) != 1:
         raise Unusable("no_weight", f"{len(drafts)} instances under one key: which of them is meant cannot be said")
     return drafts[0]

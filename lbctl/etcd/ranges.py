@@ -41,3 +41,12 @@ def gaps(prefixes: Iterable[bytes]) -> tuple[KeyRange, ...]:
             return tuple(found)
         start = max(start, end)
     return (*found, KeyRange(start, OPEN_END))
+
+
+def outermost(prefixes: Iterable[bytes]) -> tuple[bytes, ...]:
+    """Return the prefixes that are not within another one, in order."""
+    found: list[bytes] = []
+    for prefix in sorted(prefixes):
+        if not found or not prefix.startswith(found[-1]):
+            found.append(prefix)
+    return tuple(found)

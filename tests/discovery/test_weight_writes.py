@@ -10,7 +10,7 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 from lbctl.demo.layouts import LAYOUTS
-from lbctl.discovery.codecs import CODECS, Claim, Codec
+from lbctl.discovery.codecs import CODECS, Claim, Codec, Record
 from lbctl.discovery.flaws import Unusable
 from lbctl.discovery.weights import MOST_WEIGHT, reweighed
 from lbctl.model import Endpoint, Entry
@@ -31,7 +31,7 @@ def test_a_weight_written_in_any_layout_is_the_weight_read_back(layout: str, wei
     written = reweighed(layout, key.decode(), value, weight)
 
     codec = next(codec for codec in CODECS if codec.name == layout)
-    decoded = codec.decode(Entry(key, written), Claim())
+    decoded = codec.decode(Record(Entry(key, written)), Claim())
     assert decoded is not None
     (instance,) = decoded.instances
     assert (instance.weight, instance.endpoint, instance.warnings) == (weight, Endpoint("127.0.0.1", 5), ())

@@ -3,7 +3,7 @@ from __future__ import annotations
 from hypothesis import given
 from hypothesis import strategies as st
 
-from lbctl.etcd.ranges import OPEN_END, KeyRange, gaps, prefix_end, prefix_range
+from lbctl.etcd.ranges import OPEN_END, KeyRange, gaps, outermost, prefix_end, prefix_range
 
 # Few distinct bytes, so that prefixes are shared and 0xff runs are common.
 KEYS = st.lists(st.sampled_from((0x00, 0x2F, 0x61, 0xFE, 0xFF)), max_size=6).map(bytes)
@@ -30,3 +30,9 @@ def test_trailing_ff_bytes_are_cut_before_counting_up() -> None:
     assert prefix_end(b"\xff\xff") == OPEN_END
     assert prefix_end(b"") == OPEN_END
     assert prefix_end(b"/services/demo/") == b"/services/demo0"
+
+
+def test_a_prefix_within_another_one_is_left_out() -> None:
+    prefixes = [b"/services/", b"services/", b"/dubbo/", b"/services/", b"/dubbo/mapping/", b"/dub"]
+    assert outermost(prefixes) == (b"/dub", b"/services/", b"services/")
+    assert outermost([]) == ()

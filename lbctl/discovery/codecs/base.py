@@ -3,23 +3,33 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
-from typing import Any, NamedTuple
+from dataclasses import dataclass
+from typing import Any, Final, NamedTuple
 
+from lbctl.discovery.address import is_address
+from lbctl.discovery.codecs.record import Record
 from lbctl.discovery.flaws import Unusable
-from lbctl.model import Endpoint, Entry, Instance, Invalid
+from lbctl.model import Endpoint, Instance, Invalid
+
+# Where registrations of layouts live whose values alone would not be enough.
+COMMON_ROOTS: Final = ("/services/", "services/", "/discovery/", "/etcdv3_resolver/", "/wonamingv3/")
+_LEASE_DIGITS: Final = range(15, 20)
 
 
 class Claim(NamedTuple):
     """What speaks for a key being an instance, besides its value.
 
     ``root`` is taken off the key to name the service; ``rooted`` keys are under it or were asked for, so a weak
-    match counts; ``owned`` keys have a sibling of this layout, so a failure to parse counts as well.
+    match counts; ``owned`` keys have a sibling of this layout, or stand where only this layout puts keys, so a failure
+    to parse counts as well. ``layout`` is what the key's folder is known to be. ``guess`` lists a weak match too that
+    nothing else speaks for.
     """
 
     root: str = ""
     rooted: bool = False
     owned: bool = False
+    layout: str = ""
+    guess: bool = False
 
 
 class Draft(NamedTuple):
@@ -32,6 +42,20 @@ class Draft(NamedTuple):
     metadata: Mapping[str, Any] = {}
     status: str | None = None
     warnings: tuple[str, ...] = ()
+
+
+class Found(NamedTuple):
+    """The instances of one key. ``service`` and ``prefix`` where the key's folder does not say them."""
+
+    drafts: tuple[Draft, ...]
+    service: str | None = None
+    prefix: str | None = None
+
+
+class Skip(NamedTuple):
+    """The key belongs to a layout, and is known to be no instance."""
+
+    reason: str
 
 
 class Place(NamedTuple):
@@ -49,49 +73,60 @@ class Decoded:
     place: Place
     instances: tuple[Instance, ...] = ()
     invalid: Invalid | None = None
+    skipped: str = ""  # why it is no instance, and nothing is wrong with that
 
 
 @dataclass(frozen=True, slots=True)
 class Codec:
-    """One layout. ``parse(key, value, claim)`` returns drafts, or None: not mine; or raises Unusable: mine, but bad.
+    """One layout. ``parse(record, claim)`` returns what it found, a skip, or None: not mine; or raises Unusable: bad.
 
+    A ``weak`` layout's values say too little by themselves: something else has to speak for the key. Under ``roots``
+    it is the root; a key under the roots of one that is not weak is its own if nobody else's.
     ``reweigh(value, weight)`` spells a value that ``parse`` can read with another weight and everything else as it was,
     or raises Unusable where the value has no place for one; None where the layout has no weights.
     """
 
     name: str
-    parse: Callable[[str, bytes, Claim], tuple[Draft, ...] | None]
-    roots: tuple[str, ...] = field(default=())
+    parse: Callable[[Record, Claim], Found | Skip | None]
+    roots: tuple[str, ...] = ()
+    weak: bool = False
     reweigh: Callable[[bytes, int], bytes] | None = None
 
-    def decode(self, entry: Entry, claim: Claim) -> Decoded | None:
+    def decode(self, record: Record, claim: Claim) -> Decoded | None:
         """Read one key, whatever is in it; never raises."""
-        key = entry.key.decode("utf-8", "backslashreplace")
-        claim = claim if claim.rooted else self._claimed_by_root(key, claim)
-        place = place_of(key, claim)
+        claim = self._claimed_by_root(record.key, claim)
+        is_sure = not self.weak or claim.rooted or claim.owned or speaks_for_itself(record)
+        if not is_sure and not claim.guess:
+            return None
+        place = place_of(record, claim)
         try:
-            drafts = self.parse(key, entry.value, claim)
-            if drafts is None:
+            found = self.parse(record, claim)
+            if found is None:
                 return None
-            if not key.isprintable():
-                raise Unusable("control_chars", "control characters in the key")
+            if isinstance(found, Skip):
+                return Decoded(self.name, place, skipped=found.reason)
+            place = Place(place.service if found.service is None else found.service, found.prefix or place.prefix)
+            if not record.key.isprintable() or not place.service.isprintable():
+                raise Unusable("control_chars", "control characters in the key or the name")
             if not place.service:
                 raise Unusable("no_service", "empty service name in the key")
         except Unusable as flaw:
-            return Decoded(self.name, place, invalid=Invalid(key, self.name, flaw.code, flaw.reason))
-        instances = tuple(self._instance(entry, key, place, draft) for draft in drafts)
-        return Decoded(self.name, place, instances)
+            invalid = Invalid(record.key, self.name, flaw.code, flaw.reason)
+            return Decoded(self.name, place, invalid=invalid) if is_sure else None
+        return Decoded(self.name, place, tuple(self._instance(record, place, draft) for draft in found.drafts))
 
     def _claimed_by_root(self, key: str, claim: Claim) -> Claim:
-        root = next((root for root in self.roots if key.startswith(root)), None)
+        if claim.rooted:
+            return claim
+        root = max((root for root in self.roots if key.startswith(root)), key=len, default=None)
         return claim if root is None else claim._replace(root=root, rooted=True)
 
-    def _instance(self, entry: Entry, key: str, place: Place, draft: Draft) -> Instance:
-        metadata = dict(draft.metadata)
+    def _instance(self, record: Record, place: Place, draft: Draft) -> Instance:
+        entry, metadata = record.entry, dict(draft.metadata)
         if draft.warnings:
             metadata["@warning"] = "; ".join(draft.warnings)
         return Instance(
-            key=key,
+            key=record.key,
             service=place.service,
             layout=self.name,
             endpoint=draft.endpoint,
@@ -107,15 +142,16 @@ class Codec:
         )
 
 
-def place_of(key: str, claim: Claim) -> Place:
+def speaks_for_itself(record: Record) -> bool:
+    """Whether the last part of the key is what registrations are called by: an address, or the id of a lease."""
+    leaf = record.leaf
+    return (leaf.isascii() and leaf.isdigit() and len(leaf) in _LEASE_DIGITS) or is_address(leaf)
+
+
+def place_of(record: Record, claim: Claim) -> Place:
     """Take the service from a key of the shape ``{root}{service}/{leaf}``."""
-    prefix = key[: key.rfind("/") + 1]
+    prefix = record.folder
     if claim.root and prefix == claim.root:  # the root asked for is the service itself
         return Place(prefix.rstrip("/").rpartition("/")[2], prefix)
     rest = prefix.removeprefix(claim.root) if claim.root else prefix.removeprefix("/")
     return Place(rest.removesuffix("/"), prefix)
-
-
-def leaf_of(key: str) -> str:
-    """Return what follows a key's last slash."""
-    return key.rpartition("/")[2]

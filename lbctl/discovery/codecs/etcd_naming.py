@@ -7,9 +7,10 @@ from typing import Any
 
 from lbctl.discovery.address import parse_address
 from lbctl.discovery.codecs import strict_json
-from lbctl.discovery.codecs.base import Claim, Codec, Draft
+from lbctl.discovery.codecs.base import Claim, Codec, Draft, Found
 from lbctl.discovery.codecs.json_edit import Edit, Part, applied, carried_out, first_item, inserted, member, part_at
 from lbctl.discovery.codecs.leaf import leaf_warnings
+from lbctl.discovery.codecs.record import Record
 from lbctl.discovery.codecs.weight import parse_weight
 from lbctl.discovery.flaws import Unusable
 from lbctl.model import Endpoint
@@ -20,33 +21,24 @@ _DELETED = 1
 _MAX_UNWRAP = 3
 
 
-def parse(key: str, value: bytes, claim: Claim) -> tuple[Draft, ...] | None:
+def parse(record: Record, claim: Claim) -> Found | None:
     """Read an endpoint update; the field names are a strong sign, so the key does not matter."""
-    if not claim.owned and not value.lstrip().startswith(b"{"):
+    document = record.members() if claim.owned else record.document
+    if document is None:
         return None
-    try:
-        document = strict_json.loads(value)
-    except Unusable:
-        if claim.owned:
-            raise
-        return None
-    if not _is_update(document):
+    if not document.keys() <= _FIELDS or not document.keys() & {"Op", "Addr"}:
         if claim.owned:
             raise Unusable("unknown_layout", "JSON without Op, Addr and Metadata alone")
         return None
-    return (_draft(key, document),)
+    return Found((_draft(record, document),))
 
 
-def _is_update(document: object) -> bool:
-    return isinstance(document, dict) and document.keys() <= _FIELDS and bool(document.keys() & {"Op", "Addr"})
-
-
-def _draft(key: str, document: dict[str, Any]) -> Draft:
+def _draft(record: Record, document: dict[str, Any]) -> Draft:
     _check_operation(document.get("Op", 0))
     endpoint = _endpoint(document.get("Addr"))
     metadata = _metadata(document.get("Metadata", document.get("MetadataX")))
     weight, warnings = _weight(metadata)
-    return Draft(endpoint, weight, metadata=metadata, warnings=leaf_warnings(key, endpoint) + warnings)
+    return Draft(endpoint, weight, metadata=metadata, warnings=leaf_warnings(record, endpoint) + warnings)
 
 
 def _check_operation(operation: object) -> None:

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from lbctl.discovery.address import is_address, parse_address
-from lbctl.discovery.codecs.base import leaf_of
+from lbctl.discovery.codecs.record import Record
 from lbctl.model import Endpoint
 
 
-def leaf_warnings(key: str, endpoint: Endpoint) -> tuple[str, ...]:
+def leaf_warnings(record: Record, endpoint: Endpoint) -> tuple[str, ...]:
     """Warn where the key names another address than the value, which wins."""
-    leaf = leaf_of(key)
+    leaf = record.leaf
     if is_address(leaf) and parse_address(leaf) != endpoint:
         return (f"key says {leaf}, value says {endpoint}",)
     return ()

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from lbctl.discovery.address import check_text, is_address, parse_address
-from lbctl.discovery.codecs.base import Claim, Codec, Draft, leaf_of
+from lbctl.discovery.address import parse_address
+from lbctl.discovery.codecs.base import COMMON_ROOTS, Claim, Codec, Draft, Found
 from lbctl.discovery.codecs.leaf import leaf_warnings
+from lbctl.discovery.codecs.record import Record
 from lbctl.discovery.codecs.weight import parse_weight
 from lbctl.discovery.flaws import Unusable
 
@@ -12,29 +13,14 @@ _BAR = b"|"
 _JSON = (b"{", b"[{", b'["', b"[[")  # but "[fd00::1]:50051|5" is not
 
 
-def parse(key: str, value: bytes, claim: Claim) -> tuple[Draft, ...] | None:
-    """Read ``addr|weight``; any text with a bar is a weak sign, so the key has to speak for it too."""
-    if not claim.owned and not (_looks_right(value) and (claim.rooted or is_address(leaf_of(key)))):
+def parse(record: Record, claim: Claim) -> Found | None:
+    """Read ``addr|weight``: any text with a bar."""
+    if not claim.owned and (_BAR not in record.value or record.value.lstrip().startswith(_JSON)):
         return None
-    address, weight = _split(_text(value))
+    address, weight = _split(record.text())
     endpoint = parse_address(address)
     number, warnings = parse_weight(weight)
-    return (Draft(endpoint, number, warnings=leaf_warnings(key, endpoint) + warnings),)
-
-
-def _looks_right(value: bytes) -> bool:
-    return _BAR in value and not value.lstrip().startswith(_JSON)
-
-
-def _text(value: bytes) -> str:
-    try:
-        text = value.decode("utf-8")
-    except UnicodeDecodeError:
-        raise Unusable("bad_encoding", "value is not UTF-8") from None
-    if not text.strip():
-        raise Unusable("empty_value", "value is only white space" if text else "value is empty")
-    check_text(text)
-    return text
+    return Found((Draft(endpoint, number, warnings=leaf_warnings(record, endpoint) + warnings),))
 
 
 def _split(text: str) -> tuple[str, str]:
@@ -52,4 +38,4 @@ def reweigh(value: bytes, weight: int) -> bytes:
     return value[: value.index(_BAR) + 1] + str(weight).encode()
 
 
-CODEC = Codec("seed", parse, roots=("/services/",), reweigh=reweigh)
+CODEC = Codec("seed", parse, roots=COMMON_ROOTS, weak=True, reweigh=reweigh)
