@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ipaddress
 import re
+from functools import lru_cache
 
 from lbctl.discovery.flaws import Unusable
 from lbctl.model import Endpoint
@@ -14,6 +15,7 @@ _DOTTED = re.compile(r"[0-9.]+", re.ASCII)
 _BLANK = " \t\r\n\v\f"
 
 
+@lru_cache(maxsize=4096)  # a registration has its address twice, and is looked at by several layouts
 def parse_address(text: str) -> Endpoint:
     """Read ``host:port`` or ``[ipv6]:port``, or raise Unusable with the reason; nothing is guessed into shape."""
     check_text(text)
@@ -40,6 +42,8 @@ def is_address(text: str) -> bool:
 
 def check_text(text: str) -> None:
     """Raise Unusable for white space and for control characters (a newline counts as white space)."""
+    if text.isprintable() and " " not in text:
+        return
     if any(char in _BLANK for char in text):
         raise Unusable("whitespace", "white space in the value (a trailing newline?)")
     check_control(text)
