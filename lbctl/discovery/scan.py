@@ -5,24 +5,14 @@ from __future__ import annotations
 from typing import NamedTuple
 
 from lbctl.discovery.codecs import CODECS
+from lbctl.discovery.codecs.skipped import TREES
 from lbctl.etcd.client import Etcd
 from lbctl.etcd.failures import AccessDenied, Compacted
 from lbctl.etcd.ranges import KeyRange, gaps, outermost, prefix_range
 from lbctl.model import Entry
 
 ROOTS = outermost(root.encode() for codec in CODECS for root in codec.roots)  # read whole
-# Never instances, often many or secret: counted, not read.
-SKIPPED = (
-    b"/registry/",
-    b"/calico/",
-    b"/prometheus/job/",
-    b"/dubbo/mapping/",
-    b"/dubbo/metadata/",
-    b"/dubbo/config/",
-    b"/apisix/ssls/",
-    b"/apisix/consumers/",
-    b"/apisix/secrets/",
-)
+SKIPPED = tuple(tree.encode() for tree in TREES)
 MAX_KEYS = 20_000
 _RESTARTS = 3
 

@@ -2,7 +2,23 @@
 
 from __future__ import annotations
 
+from typing import Final
+
 from lbctl.discovery.codecs.record import Record
+
+# Often many, or secret: a scan counts them and does not read their values.
+TREES: Final = {
+    "/registry/": "Kubernetes data",
+    "/calico/": "Calico data",
+    "/prometheus/job/": "a Prometheus target: an HTTP governor, not gRPC",
+    "/dubbo/mapping/": "Dubbo's mapping of interfaces to applications",
+    "/dubbo/metadata/": "Dubbo's metadata reports",
+    "/dubbo/config/": "Dubbo's configuration",
+    "/apisix/ssls/": "APISIX certificates and keys",
+    "/apisix/ssl/": "APISIX certificates and keys",
+    "/apisix/consumers/": "APISIX credentials",
+    "/apisix/secrets/": "APISIX secrets",
+}
 
 
 def why_skipped(record: Record) -> str:
@@ -10,4 +26,4 @@ def why_skipped(record: Record) -> str:
     lease = record.entry.lease
     if lease and record.leaf == f"{lease & (1 << 64) - 1:x}":
         return "a lock or an election: the key ends in its lease"
-    return ""
+    return next((reason for tree, reason in TREES.items() if record.key.startswith(tree)), "")
