@@ -76,6 +76,15 @@ class Decoded:
     skipped: str = ""  # why it is no instance, and nothing is wrong with that
 
 
+def place_of(record: Record, claim: Claim) -> Place:
+    """Take the service from a key of the shape ``{root}{service}/{leaf}``."""
+    prefix = record.folder
+    if claim.root and prefix == claim.root:  # the root asked for is the service itself
+        return Place(prefix.rstrip("/").rpartition("/")[2], prefix)
+    rest = prefix.removeprefix(claim.root) if claim.root else prefix.removeprefix("/")
+    return Place(rest.removesuffix("/"), prefix)
+
+
 @dataclass(frozen=True, slots=True)
 class Codec:
     """One layout. ``parse(record, claim)`` returns what it found, a skip, or None: not mine; or raises Unusable: bad.
@@ -84,6 +93,7 @@ class Codec:
     it is the root; a key under the roots of one that is not weak is its own if nobody else's.
     ``reweigh(value, weight)`` spells a value that ``parse`` can read with another weight and everything else as it was,
     or raises Unusable where the value has no place for one; None where the layout has no weights.
+    ``place(record, claim)`` says where a key of the layout stands, a broken one too.
     """
 
     name: str
@@ -91,6 +101,7 @@ class Codec:
     roots: tuple[str, ...] = ()
     weak: bool = False
     reweigh: Callable[[bytes, int], bytes] | None = None
+    place: Callable[[Record, Claim], Place] = place_of
 
     def decode(self, record: Record, claim: Claim) -> Decoded | None:
         """Read one key, whatever is in it; never raises."""
@@ -98,22 +109,23 @@ class Codec:
         is_sure = not self.weak or claim.rooted or claim.owned or speaks_for_itself(record)
         if not is_sure and not claim.guess:
             return None
-        place = place_of(record, claim)
         try:
             found = self.parse(record, claim)
-            if found is None:
-                return None
-            if isinstance(found, Skip):
-                return Decoded(self.name, place, skipped=found.reason)
-            place = Place(place.service if found.service is None else found.service, found.prefix or place.prefix)
-            if not record.key.isprintable() or not place.service.isprintable():
-                raise Unusable("control_chars", "control characters in the key or the name")
-            if not place.service:
-                raise Unusable("no_service", "empty service name in the key")
         except Unusable as flaw:
-            invalid = Invalid(record.key, self.name, flaw.code, flaw.reason)
-            return Decoded(self.name, place, invalid=invalid) if is_sure else None
+            return self._unusable(record, self.place(record, claim), flaw) if is_sure else None
+        if found is None:
+            return None
+        place = self.place(record, claim)
+        if isinstance(found, Skip):
+            return Decoded(self.name, place, skipped=found.reason)
+        place = Place(place.service if found.service is None else found.service, found.prefix or place.prefix)
+        flaw_of_key = _flaw_of_key(record.key, place)
+        if flaw_of_key:
+            return self._unusable(record, place, flaw_of_key) if is_sure else None
         return Decoded(self.name, place, tuple(self._instance(record, place, draft) for draft in found.drafts))
+
+    def _unusable(self, record: Record, place: Place, flaw: Unusable) -> Decoded:
+        return Decoded(self.name, place, invalid=Invalid(record.key, self.name, flaw.code, flaw.reason))
 
     def _claimed_by_root(self, key: str, claim: Claim) -> Claim:
         if claim.rooted:
@@ -148,10 +160,7 @@ def speaks_for_itself(record: Record) -> bool:
     return (leaf.isascii() and leaf.isdigit() and len(leaf) in _LEASE_DIGITS) or is_address(leaf)
 
 
-def place_of(record: Record, claim: Claim) -> Place:
-    """Take the service from a key of the shape ``{root}{service}/{leaf}``."""
-    prefix = record.folder
-    if claim.root and prefix == claim.root:  # the root asked for is the service itself
-        return Place(prefix.rstrip("/").rpartition("/")[2], prefix)
-    rest = prefix.removeprefix(claim.root) if claim.root else prefix.removeprefix("/")
-    return Place(rest.removesuffix("/"), prefix)
+def _flaw_of_key(key: str, place: Place) -> Unusable | None:
+    if not key.isprintable() or not place.service.isprintable():
+        return Unusable("control_chars", "control characters in the key or the name")
+    return None if place.service else Unusable("no_service", "empty service name in the key")
