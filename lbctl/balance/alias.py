@@ -38,6 +38,17 @@ class AliasTable:
         slot, rest = divmod(number, self._total)
         return slot if rest < self.own[slot] else self.other[slot]
 
+    def pieces(self) -> list[tuple[int, int]]:
+        """Whose the numbers are, from 0 on: indices, and up to which number each comes next."""
+        pieces = []
+        for slot, (own, other) in enumerate(zip(self.own, self.other, strict=True)):
+            start = slot * self._total
+            if own:
+                pieces.append((slot, start + own))
+            if own < self._total:
+                pieces.append((other, start + self._total))
+        return pieces
+
     def parts(self) -> list[int]:
         """How many of the numbers lead to each index: the table's law."""
         parts = list(self.own)

@@ -1,7 +1,14 @@
-"""Ways to draw an index by weight: each turns a number from 0 up to ``size`` into an index, and all have one law.
+"""Ways to draw an index by weight: each has a line of ``size`` whole numbers, of which an index has its weight's part.
 
-``index`` says it for one number, ``over`` draws for ever. Numbers are exact to 2 ** -53 of their range, those of a
-``Table`` wholly.
+``index`` says whose a number is; all ways have one law, exactly. ``over`` draws for ever: out of the line itself where
+that is a list, and else by a guide of random bits. A slot of it stands for an equal part of the line, which mostly is
+inside one index's piece. In the slots where pieces meet more bits are drawn, until they say whose the number is.
+
+    weights 5 1 1, a guide of 8 slots: 7/8 of a number each
+
+    slot     0  1  2  3  4  5       6       7
+    numbers  of index 0     4.4 on  5.3 on  6.1 on
+    index    0  0  0  0  0  0 or 1  1 or 2  2
 """
 
 from __future__ import annotations
@@ -14,13 +21,13 @@ from random import Random
 from typing import Final, Protocol, TypeVar
 
 from lbctl.balance.alias import AliasTable
-from lbctl.balance.slots import LEAST_BITS, MOST_BITS, blocks, chosen, drawn
+from lbctl.balance.slots import drawn, numbers
 
 Item = TypeVar("Item")
 
-SLOTS: Final = 1 << MOST_BITS
-EXPANDED: Final = 1 << 20  # the longest list that is written out
-_GUIDES: Final = 16  # slots of a guide for every index at least
+EXPANDED: Final = 1 << 16  # entries of the longest list that is written out, and slots of the longest guide
+_GUIDES: Final = 64  # slots of a guide for every piece at least, as far as it may have so many
+_MORE: Final = 32  # bits that are drawn at a time where pieces meet
 _WORD: Final = 8  # bytes of a list's entry
 _LEAST_CAP, _MOST_CAP = 5, 100
 
@@ -42,90 +49,90 @@ class Expanded:
         return self._list[number]
 
     def over(self, items: Sequence[Item], rng: Random) -> Iterator[Item]:
-        return chosen([items[index] for index in self._list], rng)
+        return drawn([items[index] for index in self._list], rng)
+
+
+class Guided(Protocol):
+    """A line that is drawn from by a guide."""
+
+    size: int
+
+    def index(self, number: int) -> int: ...
+
+    def pieces(self) -> Sequence[tuple[int, int]]:
+        """The line from its beginning: indices, and where the piece of each ends."""
+        ...
 
 
 class Cumulative:
-    """Running sums of the weights: the first one above the number.
+    """Running sums of the weights: the first one above the number."""
 
-    The number's first bits find its slot in a guide. Mostly it lies inside one index, and the sums are not searched.
-    """
-
-    def __init__(self, weights: Sequence[int], bits: int = 0) -> None:
+    def __init__(self, weights: Sequence[int], slots: int = 0) -> None:
         self._indices = [index for index, weight in enumerate(weights) if weight]
         self._sums = list(accumulate(weights[index] for index in self._indices))
-        self._bits = bits or _bits_for(len(self._indices))
+        self._slots = slots
         self.size = self._sums[-1]
 
-    def index(self, number: float) -> int:
-        return _found(self._indices, self._sums)(number)
+    def index(self, number: int) -> int:
+        return self._indices[bisect_right(self._sums, number)]
+
+    def pieces(self) -> Sequence[tuple[int, int]]:
+        return [*zip(self._indices, self._sums, strict=True)]
 
     def over(self, items: Sequence[Item], rng: Random) -> Iterator[Item]:
-        found = [items[index] for index in self._indices]
-        return _guided(found, self._sums, self._bits, _found(found, self._sums), rng)
+        return _guided(self, items, rng, self._slots)
 
 
 class Alias:
     """One slot for each index, shared with one other; of no weight are as many as make their number a power of two."""
 
     def __init__(self, weights: Sequence[int]) -> None:
-        self._bits = max(LEAST_BITS, (len(weights) - 1).bit_length())
-        self._count = 1 << (len(weights) - 1).bit_length()
-        self._table = AliasTable([*weights, *[0] * (self._count - len(weights))])
+        spare = (1 << (len(weights) - 1).bit_length()) - len(weights)
+        self._table = AliasTable([*weights, *[0] * spare])
         self.size = self._table.size
 
     def index(self, number: int) -> int:
         return self._table.index(number)
 
+    def pieces(self) -> Sequence[tuple[int, int]]:
+        return self._table.pieces()
+
     def over(self, items: Sequence[Item], rng: Random) -> Iterator[Item]:
-        table, total = self._table, self.size // self._count
-        copies = (1 << self._bits) // self._count
-        spare = items[: self._count - len(items)]  # stand for indices of no weight, and are never met
-        own = [part / total for part in table.own] * copies
-        mine = [*items, *spare] * copies
-        others = [items[other] for other in table.other] * copies
-        return chain.from_iterable(_aliased(own, mine, others, self._bits, rng))
+        return _guided(self, items, rng)
 
 
 class Hybrid:
-    """A list of those of at most the threshold, running sums of the rest; with a guide as ``Cumulative`` has it."""
+    """A list of those of at most the threshold, running sums of the rest."""
 
     def __init__(self, weights: Sequence[int], threshold: int) -> None:
         light = [index for index, weight in enumerate(weights) if 0 < weight <= threshold]
-        self._light = len(light)
         self._order = light + [index for index, weight in enumerate(weights) if weight > threshold]
         self._sums = list(accumulate(weights[index] for index in self._order))
+        self._light = len(light)
         self._list = _listed(light, [weights[index] for index in light])
         self.size = self._sums[-1]
 
-    def index(self, number: float) -> int:
-        return self._found(self._list, self._order)(number)
+    def index(self, number: int) -> int:
+        if number < len(self._list):
+            return self._list[number]
+        return self._order[bisect_right(self._sums, number, self._light)]
+
+    def pieces(self) -> Sequence[tuple[int, int]]:
+        return [*zip(self._order, self._sums, strict=True)]
 
     def over(self, items: Sequence[Item], rng: Random) -> Iterator[Item]:
-        found = [items[index] for index in self._order]
-        listed = [items[index] for index in self._list]
-        return _guided(found, self._sums, _bits_for(len(found)), self._found(listed, found), rng)
-
-    def _found(self, listed: Sequence[Item], items: Sequence[Item]) -> Callable[[float], Item]:
-        size = len(listed)
-        if self._light == len(items):
-            return lambda number: listed[int(number)]
-        heavy = _found(items[self._light :], self._sums[self._light :])
-        return lambda number: listed[int(number)] if number < size else heavy(number)
+        return _guided(self, items, rng)
 
 
 class Table:
-    """A list of bounded length, whole; where weights would need a longer one, a guide of that length to their sums."""
+    """A list of bounded length; where weights would need a longer one, a guide of that length to their sums."""
 
-    def __init__(self, weights: Sequence[int], slots: int = SLOTS) -> None:
-        self._weights = _reduced(weights)
-        self._whole = sum(self._weights) <= slots
-        self._bits = slots.bit_length() - 1
+    def __init__(self, weights: Sequence[int], slots: int = EXPANDED) -> None:
+        whole = sum(_reduced(weights)) <= slots
+        self._draws: Draws = Expanded(weights) if whole else Cumulative(weights, slots)
 
     def over(self, items: Sequence[Item], rng: Random) -> Iterator[Item]:
-        if self._whole:
-            return drawn(_listed(items, self._weights), rng)
-        return Cumulative(self._weights, self._bits).over(items, rng)
+        return self._draws.over(items, rng)
 
 
 def _reduced(weights: Sequence[int]) -> list[int]:
@@ -138,45 +145,37 @@ def _listed(items: Sequence[Item], weights: Sequence[int]) -> list[Item]:
     return [item for item, weight in zip(items, weights, strict=True) for _ in range(weight)]
 
 
-def _bits_for(count: int) -> int:
-    return min(max(LEAST_BITS, (_GUIDES * count - 1).bit_length()), MOST_BITS)
-
-
-def _guided(
-    items: Sequence[Item], sums: Sequence[int], bits: int, find: Callable[[float], Item], rng: Random
-) -> Iterator[Item]:
-    """Draw items by their running sums; ``find`` says whose a number is that lies in a slot of several."""
-    size, total = 1 << bits, sums[-1]
-    guide: list[Item | None] = [None] * size
+def _guided(line: Guided, items: Sequence[Item], rng: Random, slots: int = 0) -> Iterator[Item]:
+    """Draw items by their pieces of the line, with a guide of so many slots, a power of two."""
+    pieces = line.pieces()
+    slots = slots or min(1 << (_GUIDES * len(pieces) - 1).bit_length(), EXPANDED)
+    guide: list[Item | None] = [None] * slots
     before = 0
-    for item, up_to in zip(items, sums, strict=True):
-        first, end = -(-before * size // total), up_to * size // total
-        if first < end:
-            guide[first:end] = [item] * (end - first)
-        before = up_to
-    return chain.from_iterable(_by_guide(guide, bits, total / size, find, rng))
+    for index, end in pieces:
+        inside = range(-(-before * slots // line.size), end * slots // line.size)
+        guide[inside.start : inside.stop] = [items[index]] * len(inside)
+        before = end
+    return chain.from_iterable(_by_guide(guide, _meeting(line, items, rng, slots.bit_length() - 1), rng))
 
 
-def _found(items: Sequence[Item], sums: Sequence[int]) -> Callable[[float], Item]:
-    """Whose a number is by running sums; the last one's if it has been rounded up to their end."""
-    ends, last = [float(each) for each in sums], len(sums) - 1
-    return lambda number: items[bisect_right(ends, number, 0, last)]
+def _by_guide(guide: Sequence[Item | None], meeting: Callable[[int], Item], rng: Random) -> Iterator[list[Item]]:
+    for block in numbers(len(guide), rng):
+        yield [guide[slot] or meeting(slot) for slot in block]
 
 
-def _by_guide(
-    guide: Sequence[Item | None], bits: int, step: float, find: Callable[[float], Item], rng: Random
-) -> Iterator[list[Item]]:
-    within = rng.random
-    for block in blocks(rng, bits):
-        yield [guide[slot] or find((slot + within()) * step) for slot in block]
+def _meeting(line: Guided, items: Sequence[Item], rng: Random, bits: int) -> Callable[[int], Item]:
+    """Draw in a slot where pieces meet, given its number, which are the first bits of what is drawn."""
+    size, index, more, bits = line.size, line.index, rng.getrandbits, bits + _MORE
 
+    def item(slot: int) -> Item:
+        number, shift = slot << _MORE | more(_MORE), bits
+        first = number * size >> shift
+        while first < (number + 1) * size - 1 >> shift:
+            number, shift = number << _MORE | more(_MORE), shift + _MORE
+            first = number * size >> shift
+        return items[index(first)]
 
-def _aliased(
-    own: Sequence[float], mine: Sequence[Item], others: Sequence[Item], bits: int, rng: Random
-) -> Iterator[list[Item]]:
-    within = rng.random
-    for block in blocks(rng, bits):
-        yield [mine[slot] if within() < own[slot] else others[slot] for slot in block]
+    return item
 
 
 def weight_cap(memory_limit: int, count: int) -> int:

@@ -15,8 +15,8 @@ from lbctl.balance.draws import EXPANDED, Alias, Cumulative, Expanded, Hybrid, T
 from lbctl.balance.peer import Peer
 from lbctl.balance.policies.base import Law, Picker, Setup
 from lbctl.balance.policies.table import POLICIES
-from lbctl.balance.slots import blocks
 from lbctl.balance.slots import drawn as table_of
+from lbctl.balance.slots import numbers
 from lbctl.stats.chi_square import p_value
 from tests.balance.fleet import ANY, VECTORS, built, drawn, fleet, letters
 
@@ -88,14 +88,29 @@ def test_a_table_too_small_for_the_weights_keeps_the_law(scale: int) -> None:
 
 @pytest.mark.parametrize("bits", [8, 9, 16, 17])
 def test_blocks_of_random_bits_are_numbers_of_so_many_bits(bits: int) -> None:
-    numbers = [number for block in islice(blocks(Random(5), bits), 8) for number in block]
-    assert len(numbers) == 2048
-    assert 0 <= min(numbers) < 1 << bits - 6 < (1 << bits) - (1 << bits - 6) <= max(numbers) < 1 << bits
+    found = [number for block in islice(numbers(1 << bits, Random(5)), 8) for number in block][:2048]
+    assert len(found) == 2048
+    assert 0 <= min(found) < 1 << bits - 6 < (1 << bits) - (1 << bits - 6) <= max(found) < 1 << bits
     for bit in range(bits):
-        assert abs(sum(number >> bit & 1 for number in numbers) - 1024) < 136  # six standard deviations
+        assert abs(sum(number >> bit & 1 for number in found) - 1024) < 136  # six standard deviations
 
 
-@pytest.mark.parametrize("count", [1, 3, 129, 1000, 70_000])
+class EveryByte(Random):
+    """Makes every byte as often as any other, in order."""
+
+    def randbytes(self, n: int) -> bytes:
+        return (bytes(range(256)) * (n // 256 + 1))[:n]
+
+
+@pytest.mark.parametrize("count", [1, 3, 129, 200, 256])
+def test_items_get_exactly_as_many_bytes_each(count: int) -> None:
+    blocks = 256 // count * count  # of 32, 64 and 128 bytes; then of 256
+    skipped = sum(min(size, blocks) for size in (32, 64, 128))
+    draws = [*islice(table_of(range(1, count + 1), EveryByte()), skipped, skipped + blocks)]
+    assert Counter(draws) == dict.fromkeys(range(1, count + 1), 256 // count)
+
+
+@pytest.mark.parametrize("count", [1, 3, 129, 257, 1000, 4243, 70_000])
 def test_a_table_draws_every_item_with_the_same_chance(count: int) -> None:
     items = range(1, count + 1)
     draws = [*islice(table_of(items, Random(3)), 40_000)]
@@ -109,7 +124,7 @@ def test_numbers_in_slots_of_several_backends_are_looked_up_in_the_sums() -> Non
     """Ten thousand backends of weight 1 on a guide of 256 slots: none is wholly one's own."""
     weights = [1] * 10_000
     items = range(1, 10_001)
-    counts = Counter(islice(Cumulative(weights, 8).over(items, Random(9)), 100_000))
+    counts = Counter(islice(Cumulative(weights, 256).over(items, Random(9)), 100_000))
     grouped = Counter(number // 1000 for number in (item - 1 for item in counts.elements()))
     assert p_value(chi_square(grouped, [1] * 10), 9) > 1e-6
     assert len(counts) > 9980  # 10,000 (1 - 1 / e^10) = 9999.5 are met

@@ -12,25 +12,23 @@ standard deviation of sqrt(N/n (1 - 1/n)).
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
 from lbctl.balance.peer import Peer
 from lbctl.balance.policies.base import Call, Expectation, Law, Policy, Setup, Why, equal
-from lbctl.balance.slots import drawn
+from lbctl.balance.slots import drawn, endless
 
 
 class Uniform:
-    """Draws peers independently, out of a table."""
+    """Draws peers independently."""
 
     def __init__(self, peers: Sequence[Peer], setup: Setup) -> None:
         self._peers = peers
-        self._next = drawn(peers, setup.rng).__next__
-
-    def pick(self, call: Call) -> Peer:
-        return self._next()
+        self._draws = drawn(peers, setup.rng)
+        self.pick: Callable[[Call], Peer] = endless(self._draws)
 
     def why(self, call: Call) -> tuple[Peer, Why]:
-        return self._next(), Why(f"drawn from {len(self._peers)} backends, each with the same chance")
+        return next(self._draws), Why(f"drawn from {len(self._peers)} backends, each with the same chance")
 
     def law(self) -> Law:
         return Law(equal(self._peers), drawn=True)

@@ -5,22 +5,20 @@ ways to draw, option form, and one law. For weights 5 1 1 and the number r, 0
 to 6:
 
     form        how r becomes a backend                       memory  pick
-    table       slots  a a a a a b c, again and again         65536   O(1)
+    table       slots  a a a a a b c, or running sums         65536   O(1)
     expanded    slots  a a a a a b c                          total   O(1)
     cumulative  running sums 5 6 7, the first above r         n       O(log n)
     alias       one slot each, shared with one other          n       O(1)
     hybrid      list of light ones, running sums of the rest  light   O(log n)
     dynamic     expanded, weights cut down to fit in memory   limit   O(1)
 
-- table, the default, has as many whole copies of the slots as a power of two
-  has room for, so that random bits are a slot as they are; those that meet
-  none are drawn again: 36 copies in 256 slots, 4 draws of 256 again. Where
-  weights need more than 65536 slots, it is the guide of cumulative, so long.
-- expanded takes out the common divisor; a list of more than a million entries
-  is not written out, running sums draw the same.
-- cumulative has a guide of 16 n slots or more, equal parts of all numbers. A
-  slot inside one backend's part is its own, and in the other ones the sums
-  are searched. hybrid has one, too.
+- table, the default, and expanded take out the common divisor, and draw slots
+  by random bytes. 65536 slots are the most that are written out; with more of
+  them running sums draw the same.
+- cumulative, alias and hybrid have a guide of 64 slots for every backend, but
+  no more than 65536: equal parts of all numbers r, chosen by random bytes. A
+  slot that is inside one backend's part is its own. In the others more bits
+  are drawn, until they say what r is; table has 65536 slots then.
 - alias, n = 3: a owns its slot, b 3/7 of its own and c too, the rest is a's:
   a (1 + 4/7 + 4/7) / 3 = 5/7.
 - hybrid lists backends of weight up to threshold.
@@ -36,7 +34,7 @@ sqrt(N p (1 - p)). Nothing is kept when peers join, leave or change weights.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from math import gcd
 from typing import Final
@@ -45,6 +43,7 @@ from lbctl.balance.draws import EXPANDED, Alias, Cumulative, Draws, Expanded, Hy
 from lbctl.balance.peer import Peer
 from lbctl.balance.policies.base import Call, Expectation, Law, Policy, Setup, Why, weights_of
 from lbctl.balance.policies.options import option
+from lbctl.balance.slots import endless
 
 _FORMS: Final = ("table", "expanded", "cumulative", "alias", "hybrid", "dynamic")
 
@@ -69,13 +68,11 @@ class WeightedRandom:
         self._drawn = self._weights
         if options.form == "dynamic":
             self._drawn = capped(self._weights, weight_cap(options.memory_limit, len(peers)), options.mapping)
-        self._next = _draws(self._drawn, options).over(peers, setup.rng).__next__
-
-    def pick(self, call: Call) -> Peer:
-        return self._next()
+        self._draws = _draws(self._drawn, options).over(peers, setup.rng)
+        self.pick: Callable[[Call], Peer] = endless(self._draws)
 
     def why(self, call: Call) -> tuple[Peer, Why]:
-        law, peer = self.law(), self._next()
+        law, peer = self.law(), next(self._draws)
         if self._drawn is self._weights:
             rows = [
                 (each, (str(weight), f"{share:.2%}"))
