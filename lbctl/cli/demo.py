@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from lbctl.cli.layouts import WRITERS
 from lbctl.cli.options import with_settings
 from lbctl.cli.settings import Settings
 
@@ -68,7 +69,7 @@ def demo(
         ),
     ] = "0%",
     layout: Annotated[
-        str, _option("--layout", text="how to write the keys: seed, etcd-naming (default seed)", metavar="NAME")
+        str, _option("--layout", text=f"how to write the keys: {', '.join(WRITERS)} (default seed)", metavar="NAME")
     ] = "seed",
     service: Annotated[
         list[str] | None,

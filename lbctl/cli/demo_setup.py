@@ -7,12 +7,16 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import TypeVar
 
+from lbctl.cli.layouts import WRITERS
 from lbctl.cli.values import parse_duration, parse_percent
 from lbctl.demo.certificates import Tls
 from lbctl.demo.latency import Fixed, Latency, LogNormal
-from lbctl.demo.layouts import LAYOUTS
 from lbctl.demo.scene import Setup
+from lbctl.discovery.codecs.registration import Wanted
+from lbctl.discovery.flaws import Unusable
+from lbctl.discovery.registering import has_weights, preview
 from lbctl.errors import UsageError
+from lbctl.model import Endpoint
 
 DEFAULT_BACKENDS = 3
 FIRST_WEIGHT = 5  # of --weights left out: 5,1,1
@@ -53,12 +57,13 @@ def parse_setup(texts: Texts) -> Setup:
     error_rates = _list("--errors", texts.errors, parse_percent)
     lists: dict[str, Sequence[object]] = {"--weights": weights or [], "--latency": latencies, "--errors": error_rates}
     count = _count(texts.backends, lists)
+    layout = _layout(texts.layout)
     return Setup(
-        weights=_spread(weights, count) if weights else _default_weights(count),
+        weights=_weights(weights, count, layout),
         latencies=_spread(latencies, count),
         error_rates=_spread(error_rates, count),
-        services=_services(texts.services, texts.layout),
-        layout=_layout(texts.layout),
+        services=_services(texts.services, layout),
+        layout=layout,
         ttl_s=_ttl(texts.ttl),
         seed=texts.seed,
         etcd_binary=texts.etcd_bin,
@@ -132,27 +137,43 @@ def _spread(items: Sequence[T], count: int) -> tuple[T, ...]:
     return tuple(items) * count if len(items) == 1 else tuple(items)
 
 
-def _default_weights(count: int) -> tuple[int, ...]:
-    return (FIRST_WEIGHT, *[1] * (count - 1))
+def _weights(given: Sequence[int] | None, count: int, layout: str) -> tuple[int, ...]:
+    if not has_weights(layout):
+        if given is not None:
+            raise UsageError(f"--weights: the layout {layout} has no weights", "leave --weights out")
+        return (1,) * count
+    if given is None:
+        return (FIRST_WEIGHT, *[1] * (count - 1))
+    for weight in given:
+        _written("--weights", layout, weight=weight)
+    return _spread(given, count)
 
 
 def _layout(name: str) -> str:
-    if name not in LAYOUTS:
-        raise UsageError(f"--layout: there is no layout {name!r}", f"use one of: {', '.join(LAYOUTS)}")
+    if name not in WRITERS:
+        raise UsageError(f"--layout: there is no layout {name!r}", f"use one of: {', '.join(WRITERS)}")
     return name
 
 
 def _services(names: tuple[str, ...], layout: str) -> tuple[str, ...]:
     for name in names:
-        # A target of etcd's own naming may be a path; a service of the seed layout is one segment.
+        # A target of etcd's own naming may be a path; elsewhere a name is one segment.
         parts = name.removeprefix("/").split("/") if layout == "etcd-naming" else [name]
         if not all(_NAME.fullmatch(part) for part in parts):
             raise UsageError(
                 f"--service: {name!r} is not a service name", "use letters, digits, dot, dash and underscore"
             )
+        _written("--service", layout, service=name)
     if len(set(names)) < len(names):
         raise UsageError(f"--service: a name is given twice: {', '.join(names)}")
     return names
+
+
+def _written(option: str, layout: str, service: str = "echo", weight: int | None = None) -> None:
+    try:
+        preview(layout, Wanted(service, Endpoint("127.0.0.1", 1), weight))
+    except Unusable as flaw:
+        raise UsageError(f"{option}: {flaw.reason}") from None
 
 
 def _ttl(text: str) -> int:

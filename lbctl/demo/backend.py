@@ -16,10 +16,11 @@ from typing import Any
 from lbctl.clock import SystemClock
 from lbctl.demo.certificates import Tls
 from lbctl.demo.latency import Behaviour
-from lbctl.demo.layouts import LAYOUTS
 from lbctl.demo.load_meter import LoadMeter
 from lbctl.demo.server import BackendServer
 from lbctl.demo.spec import BackendSpec, spec_from_line
+from lbctl.discovery.codecs.registration import Registration, Wanted
+from lbctl.discovery.registering import has_weights, keeper_of, registration
 from lbctl.errors import LbctlError
 from lbctl.etcd.client import Etcd
 from lbctl.etcd.config import EtcdConfig
@@ -68,8 +69,15 @@ async def _serve(
 
 def _keepers(spec: BackendSpec, endpoint: Endpoint, etcd: Etcd) -> list[LeaseKeeper]:
     """One lease per key: a service can be taken away without the others."""
-    written = [LAYOUTS[spec.layout](service, endpoint, spec.weight) for service in spec.services]
-    return [LeaseKeeper(etcd, key, value, spec.ttl_s, _log) for key, value in written]
+    weight = spec.weight if has_weights(spec.layout) else None
+
+    def keeper(service: str) -> LeaseKeeper:
+        def spell(lease: int) -> Registration:
+            return registration(spec.layout, Wanted(service, endpoint, weight, lease=lease))
+
+        return LeaseKeeper(etcd, spell, spec.ttl_s, _log, restores=bool(keeper_of(spec.layout).restores))
+
+    return [keeper(service) for service in spec.services]
 
 
 async def _unless(stopping: asyncio.Event, reading: Coroutine[Any, Any, bytes]) -> bytes:

@@ -13,11 +13,15 @@ MOST_SWAPS = 100  # etcd's default limit of one transaction is 128
 
 
 class Swap(NamedTuple):
-    """A new value for a key that exists and is still at the revision it was read at."""
+    """A new value for a key that is still at the revision it was read at: 0 for one that did not exist.
+
+    A value of None deletes the key. ``lease`` None keeps the lease that the key has.
+    """
 
     key: bytes
-    value: bytes
+    value: bytes | None
     mod_revision: int
+    lease: int | None = None
 
 
 class Swapped(NamedTuple):
@@ -28,32 +32,51 @@ class Swapped(NamedTuple):
     current: tuple[Entry | None, ...] = ()
 
 
-async def swap(etcd: Etcd, swaps: Sequence[Swap]) -> Swapped:
+class Beside(NamedTuple):
+    """What is written, or deleted, together with a swap, whatever the key holds: a note about it."""
+
+    key: bytes
+    value: bytes | None
+    lease: int = 0
+
+
+async def swap(etcd: Etcd, swaps: Sequence[Swap], beside: Sequence[Beside] = ()) -> Swapped:
     """Write all values in one transaction, or none where any key has changed; raises RegistryError.
 
-    The leases stay as they are, with the time they have left: etcd itself keeps them. At most ``MOST_SWAPS`` at once.
+    Leases stay as they are, with the time they have left: etcd itself keeps them. At most ``MOST_SWAPS`` keys at once.
     A transaction whose answer was lost is sent again: that all keys hold the new values then means that it was done.
     """
     request = pb.TxnRequest(
         compare=[_unchanged(each) for each in swaps],
-        success=[pb.RequestOp(request_put=_put(each)) for each in swaps],
+        success=[_write(each.key, each.value, each.lease) for each in (*swaps, *beside)],
         failure=[pb.RequestOp(request_range=pb.RangeRequest(key=each.key)) for each in swaps],
     )
     reply = await etcd.session.call(lambda channel: channel.kv.Txn, request, repeatable=True)
+    revision = int(reply.header.revision)
     if reply.succeeded:
-        return Swapped(True, int(reply.header.revision))
+        return Swapped(True, revision)
     current = tuple(_found(part.response_range) for part in reply.responses)
-    if all(entry is not None and entry.value == each.value for entry, each in zip(current, swaps, strict=True)):
-        return Swapped(True, max(entry.mod_revision for entry in current if entry is not None))
-    return Swapped(False, int(reply.header.revision), current)
+    if all(_is_done(each, entry) for each, entry in zip(swaps, current, strict=True)):
+        return Swapped(True, max((entry.mod_revision for entry in current if entry is not None), default=revision))
+    return Swapped(False, revision, current)
 
 
 def _unchanged(wanted: Swap) -> Message:
     return pb.Compare(result=pb.Compare.EQUAL, target=pb.Compare.MOD, key=wanted.key, mod_revision=wanted.mod_revision)
 
 
-def _put(wanted: Swap) -> Message:
-    return pb.PutRequest(key=wanted.key, value=wanted.value, ignore_lease=True)
+def _write(key: bytes, value: bytes | None, lease: int | None) -> Message:
+    if value is None:
+        return pb.RequestOp(request_delete_range=pb.DeleteRangeRequest(key=key))
+    if lease is None:
+        return pb.RequestOp(request_put=pb.PutRequest(key=key, value=value, ignore_lease=True))
+    return pb.RequestOp(request_put=pb.PutRequest(key=key, value=value, lease=lease))
+
+
+def _is_done(wanted: Swap, entry: Entry | None) -> bool:
+    if entry is None or wanted.value is None:
+        return entry is None and wanted.value is None
+    return entry.value == wanted.value and wanted.lease in (None, entry.lease)
 
 
 def _found(reply: Message) -> Entry | None:

@@ -10,10 +10,12 @@ from collections.abc import Mapping, Sequence
 import pytest
 
 from lbctl.balance.adjuster import Sample
+from lbctl.cli.layouts import WRITERS
 from lbctl.clock import SystemClock
 from lbctl.commands.weight import LostRace, Where, Wish, left_in_rotation, planned, registered, report, write
 from lbctl.commands.weight_auto import Auto, Saved, run
-from lbctl.demo.layouts import LAYOUTS
+from lbctl.discovery.codecs.registration import Registration, Wanted
+from lbctl.discovery.registering import has_weights, registration
 from lbctl.discovery.weight_report import WeightReport
 from lbctl.errors import ExitCode, NotFound, UsageError
 from lbctl.etcd.client import Etcd
@@ -45,17 +47,21 @@ async def rewrite(etcd: Etcd, *wishes: Wish) -> int:
     return await write(etcd, planned(await registered(etcd, ECHO), wishes))
 
 
-@pytest.mark.parametrize("layout", list(LAYOUTS))
+def spelled(layout: str, weight: int, lease: int = 0) -> Registration:
+    return registration(layout, Wanted("echo", Endpoint("127.0.0.1", 1), weight, lease=lease))
+
+
+@pytest.mark.parametrize("layout", [layout for layout in WRITERS if has_weights(layout)])
 async def test_a_weight_is_written_in_every_layout_under_the_lease_that_is_there(etcd: Etcd, layout: str) -> None:
-    key, value = LAYOUTS[layout]("echo", Endpoint("127.0.0.1", 1), 5)
     lease = await etcd.grant(60)
+    key, value = spelled(layout, 5, lease)
     await etcd.put(key, value, lease)
 
     await rewrite(etcd, Wish(A, 3))
 
     entry, left = await etcd.get(key), await etcd.time_to_live(lease)
     assert entry is not None
-    assert (entry.value, entry.lease) == (LAYOUTS[layout]("echo", Endpoint("127.0.0.1", 1), 3).value, lease)
+    assert (entry.value, entry.lease) == (spelled(layout, 3, lease).value, lease)
     assert left is not None
     assert 0 < left.ttl <= 60
     (instance,) = (await registered(etcd, ECHO)).service.instances

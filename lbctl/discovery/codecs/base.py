@@ -6,8 +6,9 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any, Final, NamedTuple
 
-from lbctl.discovery.address import is_address
+from lbctl.discovery.address import is_address, parse_address
 from lbctl.discovery.codecs.record import Record
+from lbctl.discovery.codecs.registration import Keeper, Registration, Wanted
 from lbctl.discovery.flaws import Unusable
 from lbctl.model import Endpoint, Instance, Invalid
 
@@ -93,6 +94,8 @@ class Codec:
     it is the root; a key under the roots of one that is not weak is its own if nobody else's.
     ``reweigh(value, weight)`` spells a value that ``parse`` can read with another weight and everything else as it was,
     or raises Unusable where the value has no place for one; None where the layout has no weights.
+    ``enable(value, on)`` says by a status of the layout's own whether the instance takes part; None where there is no
+    such status, or no client heeds it. ``write`` spells a registration; None where lbctl registers nothing so.
     ``place(record, claim)`` says where a key of the layout stands, a broken one too.
     """
 
@@ -101,6 +104,9 @@ class Codec:
     roots: tuple[str, ...] = ()
     weak: bool = False
     reweigh: Callable[[bytes, int], bytes] | None = None
+    enable: Callable[[bytes, bool], bytes] | None = None
+    write: Callable[[Wanted], Registration] | None = None
+    keeper: Keeper = Keeper()
     place: Callable[[Record, Claim], Place] = place_of
 
     def decode(self, record: Record, claim: Claim) -> Decoded | None:
@@ -155,9 +161,17 @@ class Codec:
 
 
 def speaks_for_itself(record: Record) -> bool:
-    """Whether the last part of the key is what registrations are called by: an address, or the id of a lease."""
+    """Whether the last part of the key is what registrations are called by: an address, or the id of a lease.
+
+    A name and a number may be anything (``user:1001``), unless the value has them, too.
+    """
     leaf = record.leaf
-    return (leaf.isascii() and leaf.isdigit() and len(leaf) in _LEASE_DIGITS) or is_address(leaf)
+    if leaf.isascii() and leaf.isdigit():
+        return len(leaf) in _LEASE_DIGITS
+    if not is_address(leaf):
+        return False
+    host = parse_address(leaf).host
+    return "." in host or ":" in host or host == "localhost" or leaf.encode() in record.value
 
 
 def _flaw_of_key(key: str, place: Place) -> Unusable | None:

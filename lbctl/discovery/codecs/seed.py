@@ -6,21 +6,30 @@ from lbctl.discovery.address import parse_address
 from lbctl.discovery.codecs.base import COMMON_ROOTS, Claim, Codec, Draft, Found
 from lbctl.discovery.codecs.leaf import leaf_warnings
 from lbctl.discovery.codecs.record import Record
+from lbctl.discovery.codecs.registration import Registration, Wanted
+from lbctl.discovery.codecs.weak import answers, found, looks_like_json
 from lbctl.discovery.codecs.weight import parse_weight
 from lbctl.discovery.flaws import Unusable
 
+_ROOT = "/services/"
 _BAR = b"|"
-_JSON = (b"{", b"[{", b'["', b"[[")  # but "[fd00::1]:50051|5" is not
 
 
 def parse(record: Record, claim: Claim) -> Found | None:
     """Read ``addr|weight``: any text with a bar."""
-    if not claim.owned and (_BAR not in record.value or record.value.lstrip().startswith(_JSON)):
+    value = record.value
+    is_text = _BAR in value and not looks_like_json(value)
+    if not is_text and (not claim.owned or b"://" in value):
         return None
-    address, weight = _split(record.text())
-    endpoint = parse_address(address)
-    number, warnings = parse_weight(weight)
-    return Found((Draft(endpoint, number, warnings=leaf_warnings(record, endpoint) + warnings),))
+    try:
+        address, weight = _split(record.text())
+        endpoint = parse_address(address)
+        number, warnings = parse_weight(weight)
+    except Unusable:
+        if answers(record, claim):
+            raise
+        return None
+    return found(record, Draft(endpoint, number, warnings=leaf_warnings(record, endpoint) + warnings))
 
 
 def _split(text: str) -> tuple[str, str]:
@@ -38,4 +47,10 @@ def reweigh(value: bytes, weight: int) -> bytes:
     return value[: value.index(_BAR) + 1] + str(weight).encode()
 
 
-CODEC = Codec("seed", parse, roots=COMMON_ROOTS, weak=True, reweigh=reweigh)
+def write(wanted: Wanted) -> Registration:
+    """Spell ``addr|weight``, weight 1 unless there is another."""
+    address, weight = str(wanted.endpoint), 1 if wanted.weight is None else wanted.weight
+    return Registration(wanted.key(_ROOT, wanted.service, address), f"{address}|{weight}".encode())
+
+
+CODEC = Codec("seed", parse, roots=COMMON_ROOTS, weak=True, reweigh=reweigh, write=write)
