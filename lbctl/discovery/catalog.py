@@ -7,8 +7,7 @@ from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
 from lbctl.discovery.codecs import CODECS, Claim, Codec, Decoded, Record
-from lbctl.discovery.codecs.base import Place
-from lbctl.discovery.codecs.skipped import why_skipped
+from lbctl.discovery.reading import Reader, Trial, trial
 from lbctl.model import Entry, Instance, Invalid, Service
 
 Folder = tuple[str, str, str]  # layout, prefix, name
@@ -35,6 +34,8 @@ class Catalog:
     ``root`` is taken off the keys to name services. ``rooted`` says that all keys were asked for, so that a weak
     match counts; otherwise only default roots, siblings and telling keys speak for one. ``layout`` is what the keys are
     known to be, from an earlier reading of more of them. ``guess`` takes for an instance whatever may be one.
+    ``preferred`` is a layout that is asked before all others, and guesses. ``named_by`` says whether services are
+    called by their keys or their values, where both have a name.
     """
 
     def __init__(
@@ -44,14 +45,16 @@ class Catalog:
         rooted: bool = False,
         layout: str = "",
         guess: bool = False,
+        preferred: str = "",
+        named_by: str = "",
         codecs: Sequence[Codec] = CODECS,
     ) -> None:
-        self._claim = Claim(root, rooted, layout=layout, guess=guess)
-        self._codecs = codecs
+        self._reader = Reader(Claim(root, rooted, layout=layout, guess=guess, named_by=named_by), codecs, preferred)
         self._entries: dict[bytes, Entry] = {}
         self._parents: Counter[str] = Counter()  # of keys, and how many each has below it
         self._decoded: dict[bytes, Decoded] = {}
         self._unclaimed: set[bytes] = set()
+        self._doubtful: set[bytes] = set()  # unusable as a weak layout; a strong one may have them, too
         self._unsettled: set[bytes] = set()  # what they are goes by what other keys there are
 
     def put(self, entry: Entry) -> None:
@@ -70,6 +73,7 @@ class Catalog:
             return
         self._decoded.pop(key, None)
         self._unclaimed.discard(key)
+        self._doubtful.discard(key)
         self._unsettled.discard(key)
         for parent in _parents(key) if _is_text(key) else ():
             self._parents[parent] -= 1
@@ -79,26 +83,41 @@ class Catalog:
     def read(self) -> Reading:
         """Return every service, every unusable key, and how many keys are no registrations."""
         found = self._found()
-        services = _services([decoded for _, decoded in found])
+        services = _services(found)
         invalid = tuple(decoded.invalid for _, decoded in found if decoded.invalid)
         counted = sum(1 for _, decoded in found if not decoded.skipped)
         return Reading(services, invalid, len(self._entries) - counted)
 
     def service(self, layout: str, prefix: str, name: str) -> tuple[Service, tuple[Invalid, ...]]:
         """Return one service, empty where nothing is left of it, and the unusable keys in its folder."""
-        mine = [decoded for _, decoded in self._found() if (decoded.layout, decoded.place.prefix) == (layout, prefix)]
-        instances = [each for decoded in mine for each in decoded.instances if each.service == name]
-        invalid = tuple(decoded.invalid for decoded in mine if decoded.invalid)
+        here = [decoded for _, decoded in self._found() if decoded.place.prefix == prefix]
+        mine = [each for decoded in here if decoded.layout == layout for each in decoded.instances]
+        instances = [each for each in mine if each.service == name]
+        invalid = tuple(decoded.invalid for decoded in here if decoded.invalid)
         return Service(name, layout, prefix, tuple(instances)), invalid
 
     def others(self) -> tuple[Other, ...]:
         """Return the keys that are no registrations, and why each of them is none."""
         found = dict(self._found())
         return tuple(
-            Other(key, found[key].skipped if key in found else "no layout has such a key and value")
+            Other(key, found[key].skipped if key in found else _why_nobodys(key))
             for key in sorted(self._entries)
             if key not in found or found[key].skipped
         )
+
+    def possible(self) -> tuple[Service, ...]:
+        """Return the services that keys which nobody has would be, if something spoke for them."""
+        nobodys = self._unclaimed - self._found_late().keys()
+        guesses = [(key, self._reader.guess(self._record(key))) for key in sorted(nobodys) if _is_text(key)]
+        return _services([(key, guess) for key, guess in guesses if guess and guess.instances])
+
+    def explain(self, key: bytes) -> tuple[Trial, ...]:
+        """Return what every rule makes of a key, in order, up to the one that has it."""
+        if not _is_text(key):
+            return (Trial("text", "no", "the key is not UTF-8"),)
+        trials = tuple(self._reader.trials(self._record(key)))
+        late = self._found_late().get(key)
+        return trials if late is None else (*trials, trial(f"beside or under {late.layout}", late))
 
     def has_children(self, key: str) -> bool:
         return key in self._parents
@@ -107,74 +126,73 @@ class Catalog:
         entry = self._entries.get(key.encode())
         return None if entry is None else entry.value
 
+    def _record(self, key: bytes) -> Record:
+        return Record(self._entries[key], self)
+
     def _decode(self, key: bytes) -> None:
-        record = Record(self._entries[key], self)
-        reason = why_skipped(record)
-        decoded = Decoded("", Place("", record.folder), skipped=reason) if reason else self._first(record)
-        self._unclaimed.discard(key)
+        record = self._record(key)
+        decoded = self._reader.first(record)
+        for kind in (self._unclaimed, self._doubtful):
+            kind.discard(key)
         self._decoded.pop(key, None)
         if decoded is None:
             self._unclaimed.add(key)
         else:
             self._decoded[key] = decoded
+            if decoded.invalid and self._reader.is_weak(decoded.layout):
+                self._doubtful.add(key)
         if record.asked:
             self._unsettled.add(key)
-
-    def _first(self, record: Record) -> Decoded | None:
-        claim = self._claim
-        return next((decoded for codec in self._codecs if (decoded := codec.decode(record, claim)) is not None), None)
 
     def _found(self) -> list[tuple[bytes, Decoded]]:
         """What became of every key that a layout has, in key order."""
         for key in [*self._unsettled]:
             self._decode(key)
-        return sorted((self._decoded | self._claimed_late()).items())
+        return sorted((self._decoded | self._found_late()).items())
 
-    def _claimed_late(self) -> dict[bytes, Decoded]:
+    def _found_late(self) -> dict[bytes, Decoded]:
         """Read the leftovers again as what their recognised siblings are: there, not parsing is a defect.
 
         So it is under a root of a layout whose values say enough: nobody else puts keys there.
         """
-        if not self._unclaimed:
+        leftovers = [key for key in (*self._unclaimed, *self._doubtful) if _is_text(key)]
+        if not leftovers:
             return {}
-        owners = defaultdict(set)
+        owners: defaultdict[bytes, set[str]] = defaultdict(set)
         for key, decoded in self._decoded.items():
             if decoded.instances:
-                owners[key[: key.rfind(b"/") + 1]].add(decoded.layout)
+                owners[_folder(key)].add(decoded.layout)
         found: dict[bytes, Decoded] = {}
-        for key in self._unclaimed:
-            if _is_text(key):
-                siblings = owners.get(key[: key.rfind(b"/") + 1], set())
-                decoded_late = self._owned(Record(self._entries[key], self), siblings)
-                if decoded_late is not None:
-                    found[key] = decoded_late
+        for key in leftovers:
+            siblings = owners.get(_folder(key), set())
+            late = self._reader.late(self._record(key), siblings, strong=key in self._doubtful)
+            if late is not None:
+                found[key] = late
         return found
 
-    def _owned(self, record: Record, siblings: set[str]) -> Decoded | None:
-        claim = self._claim._replace(owned=True)
-        for codec in self._codecs:
-            is_home = not codec.weak and record.key.startswith(codec.roots)
-            if is_home or codec.name in siblings:
-                decoded = codec.decode(record, claim)
-                if decoded is not None:
-                    return decoded
-        return None
 
-
-def _services(found: Sequence[Decoded]) -> tuple[Service, ...]:
-    """Group by layout, prefix and name; one whose keys are all unusable is there too, empty."""
+def _services(found: Sequence[tuple[bytes, Decoded]]) -> tuple[Service, ...]:
+    """Group by layout, prefix and name; a folder whose keys are all unusable is there too, as an empty service."""
     members: defaultdict[Folder, list[Instance]] = defaultdict(list)
-    named: set[tuple[str, str]] = set()
-    for decoded in found:
+    peopled: set[bytes] = set()
+    for key, decoded in found:
         if decoded.instances:
             members[decoded.layout, decoded.place.prefix, decoded.place.service].extend(decoded.instances)
-            named.add((decoded.layout, decoded.place.prefix))
-    for decoded in found:
-        layout, place = decoded.layout, decoded.place
-        if decoded.invalid and place.service and (layout, place.prefix) not in named:
-            members[layout, place.prefix, place.service] = []
+            peopled.add(_folder(key))
+    for key, decoded in found:
+        if decoded.invalid and decoded.place.service and _folder(key) not in peopled:
+            members[decoded.layout, decoded.place.prefix, decoded.place.service] = []
+            peopled.add(_folder(key))
     services = (Service(name, layout, prefix, tuple(each)) for (layout, prefix, name), each in members.items())
     return tuple(sorted(services, key=lambda service: (service.name, service.prefix, service.layout)))
+
+
+def _folder(key: bytes) -> bytes:
+    return key[: key.rfind(b"/") + 1]
+
+
+def _why_nobodys(key: bytes) -> str:
+    return "no layout has such a key and value" if _is_text(key) else "the key is not UTF-8"
 
 
 def _parents(key: bytes) -> Iterator[str]:

@@ -67,7 +67,7 @@ def test_a_key_that_is_put_again_is_replaced_and_a_deleted_one_is_forgotten() ->
     assert [i.weight for i in made.read()[0][0].instances] == [2]
 
     made.put(Entry(b"/services/echo/a", b"nonsense"))
-    assert made.read() == ((), (), 1)
+    assert [flaw.code for flaw in made.read().invalid] == ["no_port"]
 
     made.put(Entry(b"/services/echo/a", b"127.0.0.1:1|3"))
     made.remove(b"/services/echo/a")

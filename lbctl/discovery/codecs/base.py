@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import Any, Final, NamedTuple
 
 from lbctl.discovery.address import is_address, parse_address
+from lbctl.discovery.codecs.naming import name_in
 from lbctl.discovery.codecs.record import Record
 from lbctl.discovery.codecs.registration import Keeper, Registration, Wanted
 from lbctl.discovery.flaws import Unusable
@@ -23,7 +24,7 @@ class Claim(NamedTuple):
     ``root`` is taken off the key to name the service; ``rooted`` keys are under it or were asked for, so a weak
     match counts; ``owned`` keys have a sibling of this layout, or stand where only this layout puts keys, so a failure
     to parse counts as well. ``layout`` is what the key's folder is known to be. ``guess`` lists a weak match too that
-    nothing else speaks for.
+    nothing else speaks for. ``named_by`` is where services have their names from: key, value, or as the layout has it.
     """
 
     root: str = ""
@@ -31,6 +32,7 @@ class Claim(NamedTuple):
     owned: bool = False
     layout: str = ""
     guess: bool = False
+    named_by: str = ""
 
 
 class Draft(NamedTuple):
@@ -124,7 +126,7 @@ class Codec:
         place = self.place(record, claim)
         if isinstance(found, Skip):
             return Decoded(self.name, place, skipped=found.reason)
-        place = Place(place.service if found.service is None else found.service, found.prefix or place.prefix)
+        place = _named(record, place, found, claim.named_by)
         flaw_of_key = _flaw_of_key(record.key, place)
         if flaw_of_key:
             return self._unusable(record, place, flaw_of_key) if is_sure else None
@@ -158,6 +160,14 @@ class Codec:
             mod_revision=entry.mod_revision,
             warnings=draft.warnings,
         )
+
+
+def _named(record: Record, place: Place, found: Found, named_by: str) -> Place:
+    """Say whose instances were found: of the service that the value names, else the key."""
+    if named_by == "key":
+        return place
+    name = name_in(record) if named_by == "value" and found.service is None else found.service
+    return Place(place.service if name is None else name, found.prefix or place.prefix)
 
 
 def speaks_for_itself(record: Record) -> bool:

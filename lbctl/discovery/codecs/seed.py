@@ -7,7 +7,7 @@ from lbctl.discovery.codecs.base import COMMON_ROOTS, Claim, Codec, Draft, Found
 from lbctl.discovery.codecs.leaf import leaf_warnings
 from lbctl.discovery.codecs.record import Record
 from lbctl.discovery.codecs.registration import Registration, Wanted
-from lbctl.discovery.codecs.weak import answers, found, looks_like_json
+from lbctl.discovery.codecs.weak import answers, looks_like_json, place
 from lbctl.discovery.codecs.weight import parse_weight
 from lbctl.discovery.flaws import Unusable
 
@@ -29,7 +29,7 @@ def parse(record: Record, claim: Claim) -> Found | None:
         if answers(record, claim):
             raise
         return None
-    return found(record, Draft(endpoint, number, warnings=leaf_warnings(record, endpoint) + warnings))
+    return Found((Draft(endpoint, number, warnings=leaf_warnings(record, endpoint) + warnings),))
 
 
 def _split(text: str) -> tuple[str, str]:
@@ -53,4 +53,4 @@ def write(wanted: Wanted) -> Registration:
     return Registration(wanted.key(_ROOT, wanted.service, address), f"{address}|{weight}".encode())
 
 
-CODEC = Codec("seed", parse, roots=COMMON_ROOTS, weak=True, reweigh=reweigh, write=write)
+CODEC = Codec("seed", parse, roots=COMMON_ROOTS, weak=True, reweigh=reweigh, write=write, place=place)

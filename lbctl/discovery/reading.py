@@ -1,0 +1,98 @@
+"""One key before the layouts: who has it, and, for people, why the others have not."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterator, Sequence
+from typing import NamedTuple
+
+from lbctl.discovery.codecs.base import Claim, Codec, Decoded, Place
+from lbctl.discovery.codecs.record import Record
+from lbctl.discovery.codecs.skipped import why_skipped
+
+_NO_FORM = "neither the key nor the value has its form"
+_NOTHING_SPEAKS = (
+    "the value would do, but nothing speaks for the key: it stands under no known root and beside no such key,"
+    " and does not end in an address; --prefix or --layout asks for it"
+)
+
+
+class Trial(NamedTuple):
+    """What one rule made of a key: ``outcome`` is instance, invalid, skipped or no, and ``why`` is for people."""
+
+    rule: str
+    outcome: str
+    why: str
+
+
+class Reader:
+    """The layouts in the order they are asked, and what speaks for every key alike.
+
+    ``preferred`` is asked before all others, and has whatever may be an instance.
+    """
+
+    def __init__(self, claim: Claim, codecs: Sequence[Codec], preferred: str = "") -> None:
+        self.claim = claim
+        self._codecs = sorted(codecs, key=lambda codec: codec.name != preferred)
+        self._preferred = preferred
+
+    def first(self, record: Record) -> Decoded | None:
+        """Read a key by itself; None where no layout has it."""
+        reason = why_skipped(record)
+        if reason:
+            return Decoded("", Place("", record.folder), skipped=reason)
+        return next((found for codec in self._codecs if (found := codec.decode(record, self._claim_of(codec)))), None)
+
+    def guess(self, record: Record) -> Decoded | None:
+        """Read a key that nobody has as what it may be all the same."""
+        claim = self.claim._replace(guess=True)
+        return next((found for codec in self._codecs if (found := codec.decode(record, claim))), None)
+
+    def late(self, record: Record, siblings: Collection[str], *, strong: bool = False) -> Decoded | None:
+        """Read a key as what those beside it are, or as what alone stands under its root: not parsing is a defect."""
+        claim = self.claim._replace(owned=True)
+        owners = (codec for codec in self._codecs if _owns(codec, record, siblings, strong=strong))
+        return next((found for codec in owners if (found := codec.decode(record, claim))), None)
+
+    def is_weak(self, layout: str) -> bool:
+        """Whether the values of a layout say too little by themselves."""
+        return any(codec.weak for codec in self._codecs if codec.name == layout)
+
+    def trials(self, record: Record) -> Iterator[Trial]:
+        """Yield what every rule makes of a key, in order, up to the one that has it."""
+        reason = why_skipped(record)
+        if reason:
+            yield Trial("known trees and locks", "skipped", reason)
+            return
+        yield Trial("known trees and locks", "no", "the key is under none of the trees that hold no registrations")
+        for codec in self._codecs:
+            found = codec.decode(record, self._claim_of(codec))
+            yield trial(codec.name, found) if found else Trial(codec.name, "no", self._why_not(codec, record))
+            if found:
+                return
+
+    def _claim_of(self, codec: Codec) -> Claim:
+        return self.claim._replace(guess=True) if codec.name == self._preferred else self.claim
+
+    def _why_not(self, codec: Codec, record: Record) -> str:
+        if codec.weak:
+            guessed = codec.decode(record, self.claim._replace(guess=True))
+            if guessed and guessed.instances:
+                return _NOTHING_SPEAKS
+        beside = codec.decode(record, self.claim._replace(owned=True))
+        return beside.invalid.reason if beside and beside.invalid else _NO_FORM
+
+
+def trial(rule: str, found: Decoded) -> Trial:
+    """Say what a layout found."""
+    if found.invalid:
+        return Trial(rule, "invalid", f"{found.invalid.code}: {found.invalid.reason}")
+    if found.skipped:
+        return Trial(rule, "skipped", found.skipped)
+    addresses = ", ".join(each.address for each in found.instances)
+    return Trial(rule, "instance", f"{addresses} of {found.place.service}")
+
+
+def _owns(codec: Codec, record: Record, siblings: Collection[str], *, strong: bool) -> bool:
+    if codec.weak and strong:
+        return False
+    return codec.name in siblings or (not codec.weak and record.key.startswith(codec.roots))
