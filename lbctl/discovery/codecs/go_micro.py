@@ -1,0 +1,60 @@
+"""go-micro: ``/micro/registry/{service}/{node}`` -> a JSON object of the service with one node.
+
+``{"name":"greeter","version":"latest","metadata":null,"endpoints":[],"nodes":[{"metadata":{"protocol":"grpc"},
+"id":"greeter-1","address":"10.70.0.41:38211"}]}``. Up to v1.7 a node's port was apart, and the keys began with
+``/micro-registry/``. A slash in a name is a dash in its key.
+"""
+
+from __future__ import annotations
+
+from typing import Final
+
+from lbctl.discovery.address import parse_address
+from lbctl.discovery.codecs.base import Claim, Codec, Draft, Found
+from lbctl.discovery.codecs.hosts import endpoint_at
+from lbctl.discovery.codecs.members import Members
+from lbctl.discovery.codecs.named import name_warnings
+from lbctl.discovery.codecs.own_object import Document, is_claimed, own_object
+from lbctl.discovery.codecs.record import Record
+from lbctl.discovery.flaws import Unusable
+from lbctl.model import Endpoint
+
+_FATE: Final = "go-micro clients drop the value in silence"
+
+
+def parse(record: Record, claim: Claim) -> Found | None:
+    """Read the nodes of a value, as a rule one."""
+    members = own_object(record, claim, lambda found: _is_mine(found, record, claim), "name and nodes", _FATE)
+    if members is None:
+        return None
+    return Found(_drafts(record, members), members.text("name"))
+
+
+def _is_mine(document: Document, record: Record, claim: Claim) -> bool:
+    """Anybody may list nodes; go-micro lists endpoints, too, and some of its services have no node left."""
+    keys = document.keys()
+    return {"name", "nodes", "endpoints"} <= keys or ({"name", "nodes"} <= keys and is_claimed(record, claim))
+
+
+def _drafts(record: Record, members: Members) -> tuple[Draft, ...]:
+    service, version = members.text_map("metadata"), members.extras(version="version")
+    name = members.text("name")
+    nodes = members.objects("nodes")
+    if not nodes:
+        raise Unusable("no_nodes", "no nodes")
+    warnings = name_warnings(record, name, name.replace("/", "-"))
+    return tuple(_draft(node, service, version, warnings) for node in nodes)
+
+
+def _draft(node: Members, service: dict[str, str], version: dict[str, str], warnings: tuple[str, ...]) -> Draft:
+    metadata = service | node.text_map("metadata")
+    told = metadata | node.extras(id="id") | version
+    return Draft(_endpoint(node), protocol=metadata.get("protocol") or None, metadata=told, warnings=warnings)
+
+
+def _endpoint(node: Members) -> Endpoint:
+    address, port = node.text("address"), node.whole("port", "bad_port") or 0
+    return endpoint_at(address, port) if address and port else parse_address(address)
+
+
+CODEC = Codec("go-micro", parse, roots=("/micro/registry/", "/micro-registry/"))

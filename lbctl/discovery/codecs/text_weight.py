@@ -1,0 +1,30 @@
+"""Weights that are text in metadata, as Go clients read them: what is no number of theirs counts as their default."""
+
+from __future__ import annotations
+
+import re
+from typing import Final
+
+from lbctl.discovery.flaws import Unusable
+
+_INTEGER = re.compile(r"[+-]?[0-9]+")
+_MOST_INT64: Final = 2**63 - 1
+_INT64_DIGITS: Final = 19
+_MOST_DIGITS: Final = 9
+_SHOWN: Final = 40
+
+
+def parse_text_weight(text: str | None, default: int) -> tuple[int, tuple[str, ...]]:
+    """Return a number, negative ones too, and a warning where the text is none that fits; None is no weight at all.
+
+    Raises Unusable for a number that clients can use and lbctl cannot.
+    """
+    if text is None:
+        return default, ()
+    digits = text.lstrip("+-").lstrip("0")
+    is_read = _INTEGER.fullmatch(text) and len(digits) <= _INT64_DIGITS and int(digits or "0") <= _MOST_INT64
+    if not is_read:
+        return default, (f'weight "{text[:_SHOWN]}" is not a number; {default} is used',)
+    if len(digits) > _MOST_DIGITS:
+        raise Unusable("bad_weight", "weight has more than nine digits")
+    return int(text), ()
