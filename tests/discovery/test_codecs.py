@@ -312,7 +312,7 @@ def test_an_etcd_naming_weight_that_no_client_can_use_is_invalid(weight: object)
 @pytest.mark.parametrize(
     ("value", "code"),
     [
-        (b"", "not_json"),
+        (b"", "empty_value"),
         (b"null", "unknown_layout"),
         (b"[]", "unknown_layout"),
         (b"{}", "unknown_layout"),
@@ -347,7 +347,9 @@ def test_lone_surrogates_become_replacement_characters() -> None:
 
 
 def test_json_of_other_layouts_is_left_to_them() -> None:
-    assert read(b"kitex/x/a", b'{"network":"tcp","address":"127.0.0.1:1","weight":10}') is None
+    kitex = read(b"kitex/x/a", b'{"network":"tcp","address":"127.0.0.1:1","weight":10}')
+    assert isinstance(kitex, Instance)
+    assert kitex.layout == "kitex"
     assert read(b"/s/x/a", b'{"addr":"127.0.0.1:1"}') is None
     assert read(b"/s/x/a", b'{"Op":0,"Addr":"127.0.0.1:1","Extra":1}') is None
 

@@ -84,6 +84,8 @@ class Record:
 
     def members(self) -> dict[str, Any]:
         """The JSON object that the value has to be; raises Unusable with the reason why it is none."""
+        if not self.value.strip():
+            raise _nothing_in(self.value)
         found = self.json()
         if not isinstance(found, dict):
             raise Unusable("unknown_layout", "JSON, but not an object")
@@ -96,7 +98,7 @@ class Record:
         except UnicodeDecodeError:
             raise Unusable("bad_encoding", "value is not UTF-8") from None
         if not text.strip():
-            raise Unusable("empty_value", "value is only white space" if text else "value is empty")
+            raise _nothing_in(self.value)
         check_text(text)
         return text
 
@@ -110,3 +112,7 @@ class Record:
         """The value of another key of the same reading."""
         self.asked = True
         return self._relatives.value_of(key)
+
+
+def _nothing_in(value: bytes) -> Unusable:
+    return Unusable("empty_value", "value is only white space" if value else "value is empty")
