@@ -83,7 +83,7 @@ class Catalog:
     def read(self) -> Reading:
         """Return every service, every unusable key, and how many keys are no registrations."""
         found = self._found()
-        services = _services(found)
+        services = _services([decoded for _, decoded in found])
         invalid = tuple(decoded.invalid for _, decoded in found if decoded.invalid)
         counted = sum(1 for _, decoded in found if not decoded.skipped)
         return Reading(services, invalid, len(self._entries) - counted)
@@ -108,8 +108,8 @@ class Catalog:
     def possible(self) -> tuple[Service, ...]:
         """Return the services that keys which nobody has would be, if something spoke for them."""
         nobodys = self._unclaimed - self._found_late().keys()
-        guesses = [(key, self._reader.guess(self._record(key))) for key in sorted(nobodys) if _is_text(key)]
-        return _services([(key, guess) for key, guess in guesses if guess and guess.instances])
+        guesses = [self._reader.guess(self._record(key)) for key in sorted(nobodys) if _is_text(key)]
+        return _services([guess for guess in guesses if guess and guess.instances])
 
     def explain(self, key: bytes) -> tuple[Trial, ...]:
         """Return what every rule makes of a key, in order, up to the one that has it."""
@@ -171,18 +171,18 @@ class Catalog:
         return found
 
 
-def _services(found: Sequence[tuple[bytes, Decoded]]) -> tuple[Service, ...]:
-    """Group by layout, prefix and name; a folder whose keys are all unusable is there too, as an empty service."""
+def _services(found: Sequence[Decoded]) -> tuple[Service, ...]:
+    """Group by layout, prefix and name; a prefix whose keys are all unusable is there too, as an empty service."""
     members: defaultdict[Folder, list[Instance]] = defaultdict(list)
-    peopled: set[bytes] = set()
-    for key, decoded in found:
+    peopled: set[str] = set()
+    for decoded in found:
         if decoded.instances:
             members[decoded.layout, decoded.place.prefix, decoded.place.service].extend(decoded.instances)
-            peopled.add(_folder(key))
-    for key, decoded in found:
-        if decoded.invalid and decoded.place.service and _folder(key) not in peopled:
+            peopled.add(decoded.place.prefix)
+    for decoded in found:
+        if decoded.invalid and decoded.place.service and decoded.place.prefix not in peopled:
             members[decoded.layout, decoded.place.prefix, decoded.place.service] = []
-            peopled.add(_folder(key))
+            peopled.add(decoded.place.prefix)
     services = (Service(name, layout, prefix, tuple(each)) for (layout, prefix, name), each in members.items())
     return tuple(sorted(services, key=lambda service: (service.name, service.prefix, service.layout)))
 

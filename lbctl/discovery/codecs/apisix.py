@@ -47,10 +47,8 @@ def parse(record: Record, claim: Claim) -> Found | Skip | None:
 
 
 def place(record: Record, claim: Claim) -> Place:
-    """An upstream is one key, and a service by itself: called by its name, or by its id."""
-    document = record.document or {}
-    named = (part.get("name") for part in (document.get("upstream"), document) if isinstance(part, dict))
-    return Place(next((name for name in named if name and isinstance(name, str)), record.leaf), record.key)
+    """An upstream is one key, and a service by itself: called by its id, unless it has a name."""
+    return Place(record.leaf, record.key)
 
 
 def _found(document: dict[str, Any], kind: str, identity: str) -> Found | Skip:
@@ -65,7 +63,7 @@ def _found(document: dict[str, Any], kind: str, identity: str) -> Found | Skip:
         Draft(node.endpoint, node.weight, protocol, secure, node.metadata | {"@id": identity}, status)
         for node in _nodes(upstream, _PORTS.get(scheme))
     )
-    return Found(tuple(drafts))
+    return Found(tuple(drafts), Members(upstream, _FATE).text("name") or outer.text("name") or None)
 
 
 def _nodes(upstream: dict[str, Any], default_port: int | None) -> list[_Node]:
