@@ -36,7 +36,7 @@ and a backend that fails at once is the fastest.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from heapq import heapify, heapreplace
 
@@ -47,7 +47,7 @@ from lbctl.balance.policies.base import Call, Expectation, Law, Picker, Policy, 
 from lbctl.balance.policies.least_time import LeastTime
 from lbctl.balance.policies.options import option
 from lbctl.balance.policies.penalised import failure_penalty
-from lbctl.balance.scores import Node, Scored, Scores
+from lbctl.balance.scores import LOOK_NS, Node, Scores
 from lbctl.balance.two_choices import NEVER_NS
 from lbctl.model import Reply
 
@@ -85,11 +85,13 @@ class Fastest:
             nodes,
             weights_of(peers),
             setup.rng,
+            self._due,
             is_dubbo=options.metric == "dubbo",
             times_in_flight=options.times_in_flight or options.metric == "dubbo",
         )
+        self.pick: Callable[[Call], Peer] = self._scores.pick
+        self._changed = self._scores.changed
         self._by_peer = {spot.peer: spot for spot in self._scores.spots}
-        self._lowest, self._changed = self._scores.lowest, self._scores.changed
         self._probe_ns = round(options.probe * 1e9)
         self._probes = 0
         self._only_ok = options.metric == "dubbo"
@@ -97,21 +99,17 @@ class Fastest:
         heapify(self._waiting)
         self._overdue_ns = NEVER_NS if self._probe_ns else NEVER_NS * -1  # nobody has waited for too long before
 
-    def pick(self, call: Call) -> Peer:
-        now_ns = call.now_ns
-        if self._kept.due and self._kept.due[0][0] <= now_ns:
-            self._free(now_ns)
-        spot = (self._overdue(now_ns) if now_ns > self._overdue_ns else None) or self._lowest(now_ns)
-        spot.node.picked_ns = now_ns
-        return spot.peer
-
     def why(self, call: Call) -> tuple[Peer, Why]:
-        probes = self._probes
-        peer = self.pick(call)
+        self._free(call.now_ns)
         rows = tuple(
-            (spot.peer, (f"{spot.node.estimate.value_ns(call.now_ns) / 1e6:.1f}ms", str(spot.load)))
+            (
+                spot.peer,
+                (f"{spot.estimate.value_ns(call.now_ns) / 1e6:.1f}ms", str(spot.peer.in_flight + spot.node.count)),
+            )
             for spot in self._scores.spots
         )
+        probes = self._probes
+        peer = self.pick(call)
         text = f"no call for {self._probe_ns / 1e9:g}s" if self._probes > probes else "the lowest score"
         return peer, Why(text, ("latency", "in flight"), rows)
 
@@ -131,16 +129,25 @@ class Fastest:
             if self._kept.penalty_ns and is_fault(reply):
                 took_ns, counts = max(took_ns, self._kept.penalty_ns), True
                 self._kept.add(spot.index, now_ns)
+                self._scores.due_ns = min(self._scores.due_ns, self._kept.due[0][0])
         if counts:
-            spot.node.estimate.add(took_ns if took_ns > 0 else 0, now_ns)
+            spot.estimate.add(took_ns if took_ns > 0 else 0, now_ns)
         self._changed(spot, now_ns)
+
+    def _due(self, now_ns: int) -> Peer | None:
+        """Do what is due now, and note when something will be; choose who has waited for too long, if anybody has."""
+        self._free(now_ns)
+        self._scores.look(now_ns)
+        found = self._overdue(now_ns) if now_ns > self._overdue_ns else None
+        due = self._kept.due
+        self._scores.due_ns = min(now_ns + LOOK_NS, self._overdue_ns + 1, due[0][0] if due else now_ns + LOOK_NS)
+        return found
 
     def _free(self, now_ns: int) -> None:
         for index in self._kept.freed(now_ns):
             self._changed(self._scores.spots[index], now_ns)
 
-    def _overdue(self, now_ns: int) -> Scored | None:
-        """Choose who has waited for too long, if anybody has, and note when somebody will have."""
+    def _overdue(self, now_ns: int) -> Peer | None:
         waiting, spots, latest_ns = self._waiting, self._scores.spots, now_ns - self._probe_ns
         found = None
         while found is None and waiting[0][0] < latest_ns:
@@ -152,10 +159,10 @@ class Fastest:
                 node.picked_ns = now_ns
             heapreplace(waiting, (node.picked_ns, index))
         self._overdue_ns = waiting[0][0] + self._probe_ns
-        if found is not None:
-            self._probes += 1
-            self._scores.take(found, now_ns)
-        return found
+        if found is None:
+            return None
+        self._probes += 1
+        return self._scores.take(found, now_ns)
 
 
 def _picker(peers: Sequence[Peer], setup: Setup) -> Picker:
