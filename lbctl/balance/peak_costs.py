@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from math import exp, floor
 from random import Random
 from typing import Final
 
 from lbctl.balance.ewma import Peak, Sampled
 from lbctl.balance.peer import Peer
 from lbctl.balance.penalty import Kept
+from lbctl.balance.policies.base import Call
 from lbctl.balance.two_choices import Pairs
 
 _PENALTY: Final = float((1 << 47) - 1)  # Finagle's, in ns: never answered, and busy
@@ -38,12 +40,42 @@ class Finagle:
 
     def __init__(self, entries: Sequence[Entry], decay_s: float, default_s: float, rng: Random) -> None:
         self._decay_ns = decay_s * 1e9
+        self._drawing = rng.random, entries, len(entries), len(entries) - 1, self._decay_ns
         self.draw = Pairs(entries, rng).draw  # two to compare; of equals the first is taken
+
+    def pick(self, call: Call) -> Peer:
+        # The hot path: what ``draw``, ``cost`` and ``Peak.read`` do is written out, for one and for the other.
+        now_ns = call.now_ns
+        random, entries, size, others, decay_ns = self._drawing
+        first, second = floor(random() * size), floor(random() * others)
+        peer, node = entries[first]
+        rival, other = entries[second + 1 if second >= first else second]
+
+        peak, busy = node.peak, peer.picks - peer.finished + (node.count and node.at(now_ns))
+        least, seen_ns = peak.value, peak.seen_ns
+        if now_ns > seen_ns:
+            if least and seen_ns >= 0:
+                peak.value = least = least * exp((seen_ns - now_ns) / decay_ns)
+            peak.seen_ns = now_ns
+        least = least * (busy + 1) if least or not busy else self.unanswered(busy)
+
+        peak, busy = other.peak, rival.picks - rival.finished + (other.count and other.at(now_ns))
+        cost, seen_ns = peak.value, peak.seen_ns
+        if now_ns > seen_ns:
+            if cost and seen_ns >= 0:
+                peak.value = cost = cost * exp((seen_ns - now_ns) / decay_ns)
+            peak.seen_ns = now_ns
+        cost = cost * (busy + 1) if cost or not busy else self.unanswered(busy)
+        return rival if cost < least else peer
 
     def cost(self, node: Node, in_flight: int, now_ns: int) -> float:
         """Return what one more call there would cost."""
         latency = node.peak.read(now_ns, self._decay_ns)
-        return latency * (in_flight + 1) if latency or not in_flight else _PENALTY + in_flight
+        return latency * (in_flight + 1) if latency or not in_flight else self.unanswered(in_flight)
+
+    def unanswered(self, in_flight: int) -> float:
+        """What one more call would cost where some are in flight, and the latency is 0."""
+        return _PENALTY + in_flight
 
     def learn(self, node: Node, took_ns: int, now_ns: int) -> None:
         """A call took so long."""
@@ -62,8 +94,8 @@ class Tower(Finagle):
             if node.peak.seen_ns < 0:
                 node.peak.value = (default_s or _TOWER_RTT_S) * 1e9
 
-    def cost(self, node: Node, in_flight: int, now_ns: int) -> float:
-        return node.peak.read(now_ns, self._decay_ns) * (in_flight + 1)
+    def unanswered(self, in_flight: int) -> float:
+        return 0.0
 
 
 def envoy_cost(latency_ms: float, active: float, default_ms: float) -> float:
@@ -91,6 +123,16 @@ class Envoy:
         if first == second:
             second = (second + 1) % len(entries)
         return (entries[first], entries[second]) if bits & 1 else (entries[second], entries[first])
+
+    def pick(self, call: Call) -> Peer:
+        now_ns, default_ms = call.now_ns, self._default_ms
+        if now_ns - self._averaged_ns >= _AGGREGATION_NS:
+            self._average(now_ns)
+        (peer, node), (rival, other) = self.draw()
+        busy = peer.picks - peer.finished + (node.count and node.at(now_ns))
+        least = envoy_cost(node.sampled.value_ms, busy, default_ms)
+        busy = rival.picks - rival.finished + (other.count and other.at(now_ns))
+        return rival if envoy_cost(other.sampled.value_ms, busy, default_ms) < least else peer
 
     def cost(self, node: Node, in_flight: int, now_ns: int) -> float:
         if now_ns - self._averaged_ns >= _AGGREGATION_NS:

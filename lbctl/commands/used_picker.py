@@ -19,7 +19,6 @@ _BURST: Final = 64  # calls that begin together, then as many end; and how many 
 _ROUND: Final = 16 * _BURST  # calls that make one figure: what happens once in a thousand picks counts with its part
 _LEAST: Final = 3  # rounds of which the best is taken
 _GAP_NS: Final = 20_000  # 50,000 calls a second
-_TAKES_NS: Final = 1_000_000
 _OK: Final = Reply(Code.OK)
 
 Ended = Callable[[Peer, int, int, Reply], None]
@@ -48,6 +47,7 @@ class UsedPicker:
         self._pick = picker.pick
         self._learn: Ended | None = picker.ended if isinstance(picker, Learning) else None
         self._flying = deque([*peers] * -(-_BURST // len(peers)))
+        self._takes_ns = len(self._flying) * _GAP_NS  # so many calls later the one that was picked first ends
         self._made = 0
         for peer in self._flying:
             peer.picks += 1
@@ -82,7 +82,8 @@ class UsedPicker:
             burst = [Call((start + number) * _GAP_NS, keys[number] if keys else b"") for number in numbers]
             picking += _picked(burst, self._pick, self._flying)
             done = [self._flying.popleft() for _ in burst]
-            ending += _learnt(burst, done, self._learn) if self._learn else _finished(burst, done)
+            takes_ns, learn = self._takes_ns, self._learn
+            ending += _learnt(burst, done, takes_ns, learn) if learn else _finished(burst, done, takes_ns)
         return picking, ending
 
     def _empty_round(self) -> tuple[int, int]:
@@ -90,7 +91,9 @@ class UsedPicker:
         burst, spare = [Call()] * _BURST, Peer(self._flying[0].instance)
         done, flying = [spare] * _BURST, deque([spare])
         bursts = range(_ROUND // _BURST)
-        return sum(_unpicked(burst, spare, flying) for _ in bursts), sum(_finished(burst, done) for _ in bursts)
+        return sum(_unpicked(burst, spare, flying) for _ in bursts), sum(
+            _finished(burst, done, self._takes_ns) for _ in bursts
+        )
 
 
 def _best(rounds: Sequence[tuple[int, int]], empty: Sequence[tuple[int, int]]) -> tuple[float, float]:
@@ -121,19 +124,19 @@ def _unpicked(calls: Sequence[Call], peer: Peer, flying: deque[Peer]) -> int:
     return thread_time_ns() - began
 
 
-def _learnt(calls: Sequence[Call], done: Sequence[Peer], learn: Ended) -> int:
+def _learnt(calls: Sequence[Call], done: Sequence[Peer], takes_ns: int, learn: Ended) -> int:
     began = thread_time_ns()
     for call, peer in zip(calls, done, strict=True):
         peer.finished += 1
         now_ns = call.now_ns
-        learn(peer, now_ns - _TAKES_NS, now_ns, _OK)
+        learn(peer, now_ns - takes_ns, now_ns, _OK)
     return thread_time_ns() - began
 
 
-def _finished(calls: Sequence[Call], done: Sequence[Peer]) -> int:
+def _finished(calls: Sequence[Call], done: Sequence[Peer], takes_ns: int) -> int:
     began = thread_time_ns()
     for call, peer in zip(calls, done, strict=True):
         peer.finished += 1
         now_ns = call.now_ns
-        now_ns - _TAKES_NS  # it is made for who learns
+        now_ns - takes_ns  # it is made for who learns
     return thread_time_ns() - began

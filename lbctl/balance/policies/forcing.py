@@ -7,8 +7,9 @@ from typing import ClassVar, TypeVar
 
 from lbctl.balance.averages import FULL, Averages
 from lbctl.balance.peer import Peer
+from lbctl.balance.penalty import SERVER
 from lbctl.balance.policies.base import Call, Setup, Why
-from lbctl.balance.policies.penalised import Measuring
+from lbctl.balance.policies.penalised import Penalised
 from lbctl.balance.two_choices import Pairs
 from lbctl.model import Code, Reply
 
@@ -16,7 +17,7 @@ Node = TypeVar("Node", bound=Averages)
 Pair = tuple[tuple[Peer, Node], tuple[Peer, Node]]
 
 
-class Forcing(Measuring[Node]):
+class Forcing(Penalised[Node]):
     """Compares two by what one more call costs there, of equals the first drawn."""
 
     failures: ClassVar[frozenset[Code]]  # that count against the success of a backend
@@ -28,18 +29,9 @@ class Forcing(Measuring[Node]):
         super().__init__(peers, setup, kind)
         self._decay_ns = round(setup.options.decay * 1e9)
         self._force_ns = round(setup.options.force_pick * 1e9)
-        self._draw = Pairs(self._entries if len(peers) > 1 else self._entries * 2, setup.rng).draw
-        self._pair: Callable[[], Pair[Node]] = self._draw
-
-    def pick(self, call: Call) -> Peer:
-        now_ns = call.now_ns
-        (peer, node), (rival, other) = self._pair()
-        if other.cost(rival, now_ns) < node.cost(peer, now_ns):
-            peer, node, rival, other = rival, other, peer, node
-        if now_ns - other.picked_ns > self._force_ns and other is not node:
-            peer, node = rival, other
-        node.picked(now_ns)
-        return peer
+        pool = self._entries if len(peers) > 1 else self._entries * 2
+        self._drawing = setup.rng.random, pool, len(pool), len(pool) - 1
+        self._pair: Callable[[], Pair[Node]] = Pairs(pool, setup.rng).draw
 
     def why(self, call: Call) -> tuple[Peer, Why]:
         now_ns = call.now_ns
@@ -55,6 +47,13 @@ class Forcing(Measuring[Node]):
         node.picked(now_ns)
         return peer, Why(text, ("latency", "in flight", "success", self.measure), rows)
 
-    def _learn(self, node: Node, begun_ns: int, took_ns: int, now_ns: int, reply: Reply) -> None:
-        success = 0 if reply.code and reply.code in self.failures else FULL
+    def ended(self, peer: Peer, begun_ns: int, now_ns: int, reply: Reply) -> None:
+        node = self._nodes.get(peer)
+        if node is None:
+            return
+        took_ns, success = now_ns - begun_ns if now_ns > begun_ns else 0, FULL
+        if reply.code or reply.origin is not SERVER:
+            took_ns = self._charged(peer, node, took_ns, now_ns, reply)
+            if reply.code in self.failures:
+                success = 0
         node.ended(begun_ns, took_ns, success, now_ns, self._decay_ns)

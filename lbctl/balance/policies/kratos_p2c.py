@@ -37,11 +37,12 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from math import floor
 from typing import ClassVar
 
 from lbctl.balance.kratos import Node
 from lbctl.balance.peer import Peer
-from lbctl.balance.policies.base import Expectation, Policy, Setup
+from lbctl.balance.policies.base import Call, Expectation, Policy, Setup
 from lbctl.balance.policies.forcing import Forcing
 from lbctl.balance.policies.options import option
 from lbctl.balance.policies.penalised import failure_penalty
@@ -66,9 +67,28 @@ class KratosP2c(Forcing[Node]):
 
     def __init__(self, peers: Sequence[Peer], setup: Setup) -> None:
         super().__init__(peers, setup, Node)
-        cache_ns = round(setup.options.cache * 1e9) or -1  # even at the same time
+        self._cache_ns = round(setup.options.cache * 1e9) or -1  # even at the same time
         for node in self._nodes.values():
-            node.cache_ns = cache_ns
+            node.cache_ns = self._cache_ns
+
+    def pick(self, call: Call) -> Peer:
+        # The hot path: what a node says it costs is written out, as long as its weight stands.
+        now_ns = call.now_ns
+        random, entries, size, others = self._drawing
+        first, second = floor(random() * size), floor(random() * others)
+        peer, node = entries[first]
+        rival, other = entries[second + 1 if second >= first else second]
+        stands_ns = now_ns - self._cache_ns
+        if node.weighed_ns < stands_ns:
+            node.weight, node.weighed_ns = node.success * 10_000 / node.load(peer, now_ns), now_ns
+        if other.weighed_ns < stands_ns:
+            other.weight, other.weighed_ns = other.success * 10_000 / other.load(rival, now_ns), now_ns
+        if other.weight > node.weight:
+            peer, node, rival, other = rival, other, peer, node
+        if now_ns - other.picked_ns > self._force_ns and other is not node:
+            peer, node = rival, other
+        node.picked(now_ns)
+        return peer
 
 
 POLICY = Policy(

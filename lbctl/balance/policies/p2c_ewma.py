@@ -34,17 +34,19 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from math import floor
 from typing import ClassVar, Final
 
 from lbctl.balance.averages import FULL, Averages
 from lbctl.balance.peer import Peer
-from lbctl.balance.policies.base import Expectation, Policy, Setup
+from lbctl.balance.policies.base import Call, Expectation, Policy, Setup
 from lbctl.balance.policies.forcing import Forcing, Pair
 from lbctl.balance.policies.options import option
 from lbctl.balance.policies.penalised import failure_penalty
 from lbctl.model import Code
 
-_AGAIN: Final = range(2)  # times a pair is drawn anew
+_TIMES: Final = range(3)  # that a pair is drawn at most
+_HALF: Final = FULL // 2
 
 
 @dataclass(frozen=True, slots=True)
@@ -91,18 +93,31 @@ class P2cEwma(Forcing[Node]):
         super().__init__(peers, setup, Node)
         self._pair = self._healthy if len(peers) > 2 else self._same
 
+    def pick(self, call: Call) -> Peer:
+        # The hot path: what a node says it costs is written out.
+        now_ns = call.now_ns
+        (peer, node), (rival, other) = self._pair()
+        load = node.root * (peer.picks - peer.finished + 1 + (node.count and node.at(now_ns)))
+        if other.root * (rival.picks - rival.finished + 1 + (other.count and other.at(now_ns))) < load:
+            peer, node, rival, other = rival, other, peer, node
+        if now_ns - other.picked_ns > self._force_ns and other is not node:
+            peer, node = rival, other
+        node.picked_ns = now_ns
+        return peer
+
     def _same(self) -> Pair[Node]:
         """The two there are, in key order, or twice the only one."""
         return self._entries[0], self._entries[-1]
 
     def _healthy(self) -> Pair[Node]:
         """Two different ones, both healthy if such are found."""
-        pair = self._draw()
-        for _ in _AGAIN:
-            if pair[0][1].success > FULL // 2 < pair[1][1].success:
+        random, entries, size, others = self._drawing
+        for _ in _TIMES:
+            first, second = floor(random() * size), floor(random() * others)
+            one, two = entries[first], entries[second + 1 if second >= first else second]
+            if one[1].success > _HALF < two[1].success:
                 break
-            pair = self._draw()
-        return pair
+        return one, two
 
 
 POLICY = Policy(

@@ -31,7 +31,7 @@ fails at once is the fastest and attracts calls, up to 2 / n of them.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Final
 
@@ -65,21 +65,13 @@ class PeakEwma(Measuring[Node]):
         options: Options = setup.options
         pool = self._entries if len(peers) > 1 else self._entries * 2
         self._dialect = _DIALECTS[options.dialect](pool, options.decay, options.default_rtt, setup.rng)
-        self._draw, self._cost = self._dialect.draw, self._dialect.cost
-
-    def pick(self, call: Call) -> Peer:
-        now_ns = call.now_ns
-        (peer, node), (rival, other) = self._draw()
-        cost = self._cost(node, peer.picks - peer.finished + (node.count and node.at(now_ns)), now_ns)
-        if self._cost(other, rival.picks - rival.finished + (other.count and other.at(now_ns)), now_ns) < cost:
-            return rival
-        return peer
+        self.pick: Callable[[Call], Peer] = self._dialect.pick
 
     def why(self, call: Call) -> tuple[Peer, Why]:
         now_ns = call.now_ns
-        pair = self._draw()
+        pair = self._dialect.draw()
         busy = [peer.in_flight + node.at(now_ns) for peer, node in pair]
-        costs = [self._cost(node, in_flight, now_ns) for (_, node), in_flight in zip(pair, busy, strict=True)]
+        costs = [self._dialect.cost(node, in_flight, now_ns) for (_, node), in_flight in zip(pair, busy, strict=True)]
         rows = tuple(
             (peer, (f"{self._dialect.latency_ms(node):.1f}ms", str(in_flight), f"{cost:.4g}"))
             for (peer, node), in_flight, cost in zip(pair, busy, costs, strict=True)
