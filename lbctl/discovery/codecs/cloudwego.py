@@ -10,11 +10,10 @@ from lbctl.discovery.codecs.leaf import leaf_warnings
 from lbctl.discovery.codecs.members import Members
 from lbctl.discovery.codecs.own_object import Document, is_claimed, own_object
 from lbctl.discovery.codecs.record import Record
-from lbctl.discovery.codecs.reweighing import check_positive
 from lbctl.discovery.codecs.weight_edit import reweighed_member
 from lbctl.discovery.flaws import Unusable
 
-_DEFAULT_WEIGHT: Final = 10
+DEFAULT_WEIGHT: Final = 10
 _TELLING: Final = frozenset({"address", "weight", "tags"})
 _FATE: Final = "clients skip the key"
 
@@ -36,7 +35,7 @@ def _is_known(document: Document, record: Record, claim: Claim) -> bool:
 def _draft(record: Record, members: Members, protocol: str | None) -> Draft:
     told = members.text_map("tags") | members.extras(network="network")
     address, network = members.text("address"), members.text("network")
-    weight = members.weight("weight", _DEFAULT_WEIGHT)
+    weight = members.weight("weight", DEFAULT_WEIGHT)
     if network and not network.startswith("tcp"):
         raise Unusable("not_tcp", f"the network is {network[:20]}, not tcp")
     endpoint = parse_address(address)
@@ -45,5 +44,4 @@ def _draft(record: Record, members: Members, protocol: str | None) -> Draft:
 
 def reweigh(value: bytes, weight: int) -> bytes:
     """Spell the member ``weight``."""
-    check_positive(weight, _DEFAULT_WEIGHT)
     return reweighed_member(value, weight)

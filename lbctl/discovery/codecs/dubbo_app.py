@@ -2,17 +2,15 @@ r"""Dubbo's services by application: ``/services/{application}/{host}:{port}`` -
 
 Go: ``{"ID":"10.81.0.1:20000","ServiceName":"demo","Host":"10.81.0.1","Port":20000,"Weight":0,"Enable":true,
 "Healthy":true,"Metadata":{"dubbo.endpoints":"[{\"port\":20000,\"protocol\":\"tri\"}]"},"Tag":""}`` and more. Java:
-``id serviceName host port enabled healthy metadata``. The endpoints are ports of the host. At directories Java puts a
-hash of their own keys.
+``id serviceName host port enabled healthy metadata``. The endpoints are ports of the host.
 """
 
 from __future__ import annotations
 
-import re
 from typing import Final, NamedTuple
 
 from lbctl.discovery.codecs import strict_json
-from lbctl.discovery.codecs.base import Claim, Codec, Draft, Found, Skip
+from lbctl.discovery.codecs.base import Claim, Codec, Draft, Found
 from lbctl.discovery.codecs.hosts import endpoint_at
 from lbctl.discovery.codecs.json_edit import Edit, applied, inserted, member, part_at
 from lbctl.discovery.codecs.leaf import leaf_warnings
@@ -20,13 +18,10 @@ from lbctl.discovery.codecs.members import Members
 from lbctl.discovery.codecs.named import name_warnings
 from lbctl.discovery.codecs.own_object import Document, is_claimed, own_object
 from lbctl.discovery.codecs.record import Record
-from lbctl.discovery.codecs.reweighing import check_positive
 from lbctl.discovery.flaws import Unusable
 
 _DEFAULT_WEIGHT: Final = 100
 _ENDPOINTS: Final = "dubbo.endpoints"
-_ROOT: Final = "/services"
-_HASH = re.compile(rb"-?[0-9]{1,10}")
 _FATE: Final = "Dubbo clients skip the key"
 
 
@@ -49,32 +44,14 @@ class _Listed(NamedTuple):
     protocol: str | None
 
 
-def parse(record: Record, claim: Claim) -> Found | Skip | None:
-    """Read one process: an instance for each port it calls an endpoint; a directory of Java's is none."""
-    if _is_directory(record):
-        return Skip("a directory of Dubbo for Java")
+def parse(record: Record, claim: Claim) -> Found | None:
+    """Read one process: an instance for each port it calls an endpoint."""
     needed = "ServiceName, Host and Port"
     members = own_object(record, claim, lambda found: _is_mine(found, record, claim), needed, _FATE)
     if members is None:
         return None
     spelling = _GO if _GO.service in members else _JAVA
     return Found(_drafts(record, members, spelling), members.text(spelling.service))
-
-
-def _is_directory(record: Record) -> bool:
-    if not _HASH.fullmatch(record.value):
-        return False
-    is_below_services = record.key == _ROOT or record.key.startswith(f"{_ROOT}/")
-    return int(record.value) == _java_hash(record.key) or (is_below_services and record.has_children)
-
-
-def _java_hash(text: str) -> int:
-    """What Java calls the hash of a text: 31 times the one of what comes before, in 32 bits with a sign."""
-    units = text.encode("utf-16-be", "surrogatepass")
-    number = 0
-    for high, low in zip(units[::2], units[1::2], strict=True):
-        number = (31 * number + (high << 8 | low)) & 0xFFFFFFFF
-    return number - (1 << 32) if number >> 31 else number
 
 
 def _is_mine(document: Document, record: Record, claim: Claim) -> bool:
@@ -127,7 +104,6 @@ def _status(members: Members, spelling: _Spelling) -> str | None:
 
 def reweigh(value: bytes, weight: int) -> bytes:
     """Spell the member ``Weight``; Java's objects have none."""
-    check_positive(weight, _DEFAULT_WEIGHT)
     text = value.decode("utf-8")
     document = part_at(text)
     if _GO.service not in document.value:

@@ -16,9 +16,11 @@ from lbctl.discovery.codecs.members import Members
 from lbctl.discovery.codecs.named import name_warnings
 from lbctl.discovery.codecs.own_object import Document, is_claimed, own_object
 from lbctl.discovery.codecs.record import Record
+from lbctl.discovery.codecs.registration import Registration, Wanted, compact
 from lbctl.discovery.flaws import Unusable
 from lbctl.model import Endpoint
 
+_ROOT: Final = "/micro/registry/"
 _FATE: Final = "go-micro clients drop the value in silence"
 
 
@@ -57,4 +59,14 @@ def _endpoint(node: Members) -> Endpoint:
     return endpoint_at(address, port) if address and port else parse_address(address)
 
 
-CODEC = Codec("go-micro", parse, roots=("/micro/registry/", "/micro-registry/"))
+def write(wanted: Wanted) -> Registration:
+    """Spell a service with one node, which is a gRPC server of go-micro's."""
+    own = {"broker": "http", "protocol": "grpc", "registry": "etcd", "server": "grpc", "transport": "grpc"}
+    identifier = f"{wanted.service}-{wanted.identifier}"
+    node = {"metadata": {**own, **wanted.metadata}, "id": identifier, "address": str(wanted.endpoint)}
+    value = {"name": wanted.service, "version": "latest", "metadata": None, "endpoints": [], "nodes": [node]}
+    key = wanted.key(_ROOT, *(part.replace("/", "-") for part in (wanted.service, identifier)))
+    return Registration(key, compact(value))
+
+
+CODEC = Codec("go-micro", parse, roots=(_ROOT, "/micro-registry/"), write=write)

@@ -10,13 +10,14 @@ from typing import Any, Final
 
 from lbctl.discovery.address import parse_address
 from lbctl.discovery.codecs.base import Claim, Codec, Draft, Found
-from lbctl.discovery.codecs.json_edit import Edit, Part, applied, first_item, inserted, member, part_at
+from lbctl.discovery.codecs.json_edit import Edit, applied, first_item, part_at
 from lbctl.discovery.codecs.members import Members
 from lbctl.discovery.codecs.named import name_warnings
 from lbctl.discovery.codecs.own_object import own_object
 from lbctl.discovery.codecs.record import Record
-from lbctl.discovery.codecs.reweighing import check_positive
+from lbctl.discovery.codecs.registration import Keeper
 from lbctl.discovery.codecs.text_weight import parse_text_weight
+from lbctl.discovery.codecs.weight_edit import added_within, weight_within
 
 _DEFAULT_WEIGHT: Final = 1
 _NEEDED: Final = frozenset({"InstanceId", "Name", "Address"})
@@ -43,31 +44,27 @@ def _draft(record: Record, members: Members) -> Draft:
 
 
 def _lists(metadata: dict[str, Any]) -> dict[str, list[str]]:
-    found = Members(metadata, _FATE)
-    return {name: [value] if isinstance(value, str) else found.texts(name) for name, value in metadata.items()}
+    return {
+        name: [value]
+        if isinstance(value, str)
+        else Members({f"Metadata.{name}": value}, _FATE).texts(f"Metadata.{name}")
+        for name, value in metadata.items()
+    }
 
 
 def reweigh(value: bytes, weight: int) -> bytes:
     """Spell the first text of ``Metadata.weight``, or the text that it is."""
-    check_positive(weight, _DEFAULT_WEIGHT)
-    text = value.decode("utf-8")
-    document = part_at(text)
-    metadata = member(text, document, "Metadata")
-    found = member(text, metadata, "weight") if metadata and metadata.value else None
+    text, spelled = value.decode("utf-8"), f'"{weight}"'
+    of = part_at(text)
+    found = weight_within(text, of, "Metadata")
     if found is not None and isinstance(found.value, list) and found.value:
         found = first_item(text, found)
-    if found is None:
-        return applied(text, _added(text, document, metadata, f'["{weight}"]')).encode("utf-8")
-    spelled = f'"{weight}"' if isinstance(found.value, str) else f'["{weight}"]'
-    return applied(text, Edit(found.start, found.end, spelled)).encode("utf-8")
+    elif found is None or not isinstance(found.value, str):
+        spelled = f"[{spelled}]"
+    edit = added_within(text, of, "Metadata", spelled) if found is None else Edit(found.start, found.end, spelled)
+    return applied(text, edit).encode("utf-8")
 
 
-def _added(text: str, document: Part, metadata: Part | None, weight: str) -> Edit:
-    if metadata is None:
-        return inserted(text, document, "Metadata", f'{{"weight":{weight}}}')
-    if metadata.value is None:
-        return Edit(metadata.start, metadata.end, f'{{"weight":{weight}}}')
-    return inserted(text, metadata, "weight", weight)
+_KEEPER = Keeper(rewrites="grpc-lb registers anew every fifth of its TTL, and writes its own value")
 
-
-CODEC = Codec("grpc-lb", parse, reweigh=reweigh)
+CODEC = Codec("grpc-lb", parse, reweigh=reweigh, keeper=_KEEPER)

@@ -7,6 +7,7 @@ from typing import Final
 from lbctl.discovery.codecs import cloudwego
 from lbctl.discovery.codecs.base import Claim, Codec, Found, Place, place_of
 from lbctl.discovery.codecs.record import Record
+from lbctl.discovery.codecs.registration import Keeper
 
 _PREFIX: Final = "hertz/registry-etcd/"
 _ROOT: Final = "hertz/"
@@ -27,4 +28,6 @@ def place(record: Record, claim: Claim) -> Place:
     return Place(record.folder.removeprefix(_PREFIX).removesuffix("/"), record.folder)
 
 
-CODEC = Codec("hertz", parse, roots=(_ROOT,), reweigh=cloudwego.reweigh, place=place)
+_KEEPER = Keeper(restores="Hertz puts a key back that is gone")
+
+CODEC = Codec("hertz", parse, roots=(_ROOT,), reweigh=cloudwego.reweigh, keeper=_KEEPER, place=place)

@@ -8,6 +8,7 @@ from __future__ import annotations
 from lbctl.discovery.codecs import cloudwego
 from lbctl.discovery.codecs.base import Claim, Codec, Found, Place
 from lbctl.discovery.codecs.record import Record
+from lbctl.discovery.codecs.registration import Keeper, Registration, Wanted, compact
 
 _HERTZ = "hertz/"
 
@@ -25,4 +26,19 @@ def place(record: Record, claim: Claim) -> Place:
     return Place(record.folder.removesuffix("/").rpartition("/")[2], record.folder)
 
 
-CODEC = Codec("kitex", parse, roots=("kitex/",), reweigh=cloudwego.reweigh, place=place)
+def write(wanted: Wanted) -> Registration:
+    """Spell a server with Kitex's own prefix; an IPv6 address has its brackets, which Kitex leaves out."""
+    address, weight = str(wanted.endpoint), cloudwego.DEFAULT_WEIGHT if wanted.weight is None else wanted.weight
+    value = {"network": "tcp", "address": address, "weight": weight, "tags": dict(wanted.metadata) or None}
+    return Registration(wanted.key("kitex/registry-etcd/", wanted.service, address), compact(value))
+
+
+CODEC = Codec(
+    "kitex",
+    parse,
+    roots=("kitex/",),
+    reweigh=cloudwego.reweigh,
+    write=write,
+    keeper=Keeper(restores="Kitex puts a key back that is gone"),
+    place=place,
+)

@@ -14,12 +14,14 @@ from lbctl.discovery.codecs.members import Members
 from lbctl.discovery.codecs.named import names
 from lbctl.discovery.codecs.own_object import Document, is_claimed, own_object
 from lbctl.discovery.codecs.record import Record
-from lbctl.discovery.codecs.reweighing import text_reweighed
+from lbctl.discovery.codecs.registration import Registration, Wanted, compact
 from lbctl.discovery.codecs.text_weight import parse_text_weight
 from lbctl.discovery.codecs.transport_url import TransportUrl, usable_urls
+from lbctl.discovery.codecs.weight_edit import reweighed_text_within
 from lbctl.discovery.flaws import Unusable
 
 DEFAULT_WEIGHT: Final = 100
+_ROOT: Final = "/microservices/"
 _TRUE: Final = frozenset({"1", "t", "T", "true", "TRUE", "True"})  # as Go reads them
 _FATE: Final = "Kratos clients fail for the whole service"
 
@@ -69,7 +71,20 @@ def _weight(metadata: dict[str, str]) -> tuple[int, tuple[str, ...]]:
 
 def reweigh(value: bytes, weight: int) -> bytes:
     """Spell ``metadata.weight``, which is a text."""
-    return text_reweighed(value, "metadata", weight)
+    return reweighed_text_within(value, "metadata", weight)
 
 
-CODEC = Codec("kratos", parse, roots=("/microservices/",), reweigh=reweigh)
+def write(wanted: Wanted) -> Registration:
+    """Spell an instance with one gRPC endpoint; weights are text in its metadata, and left out where none is wanted."""
+    weight = {} if wanted.weight is None else {"weight": str(wanted.weight)}
+    value = {
+        "id": wanted.identifier,
+        "name": wanted.service,
+        "version": "",
+        "metadata": {**weight, **wanted.metadata},
+        "endpoints": [f"grpc://{wanted.endpoint}"],
+    }
+    return Registration(wanted.key(_ROOT, wanted.service, wanted.identifier), compact(value))
+
+
+CODEC = Codec("kratos", parse, roots=(_ROOT,), reweigh=reweigh, write=write)

@@ -14,9 +14,10 @@ from lbctl.discovery.codecs.members import Members
 from lbctl.discovery.codecs.named import name_warnings
 from lbctl.discovery.codecs.own_object import own_object
 from lbctl.discovery.codecs.record import Record
-from lbctl.discovery.codecs.reweighing import check_positive, text_reweighed
+from lbctl.discovery.codecs.registration import Keeper
 from lbctl.discovery.codecs.text_weight import parse_text_weight
 from lbctl.discovery.codecs.transport_url import TransportUrl, usable_urls
+from lbctl.discovery.codecs.weight_edit import reweighed_text_within
 
 _DEFAULT_WEIGHT: Final = 10
 _WAITING: Final = 2
@@ -55,8 +56,9 @@ def _superseded(urls: Sequence[TransportUrl]) -> tuple[str, ...]:
 
 def reweigh(value: bytes, weight: int) -> bytes:
     """Spell ``metadata.weight``, which is a text."""
-    check_positive(weight, _DEFAULT_WEIGHT)
-    return text_reweighed(value, "metadata", weight)
+    return reweighed_text_within(value, "metadata", weight)
 
 
-CODEC = Codec("kratos-v1", parse, roots=("/kratos_etcd/",), reweigh=reweigh)
+_KEEPER = Keeper(rewrites="Kratos v1 registers anew every 30s, and writes its own value")
+
+CODEC = Codec("kratos-v1", parse, roots=("/kratos_etcd/",), reweigh=reweigh, keeper=_KEEPER)

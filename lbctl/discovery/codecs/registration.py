@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Mapping
-from typing import NamedTuple
+from typing import Final, NamedTuple
 
 from lbctl.model import Endpoint
 
@@ -41,6 +42,11 @@ class Registration(NamedTuple):
     value: bytes
 
 
+def compact(document: Mapping[str, object]) -> bytes:
+    """Spell a JSON object without spaces, as Go does."""
+    return json.dumps(document, ensure_ascii=False, separators=(",", ":")).encode()
+
+
 class Keeper(NamedTuple):
     """What programs that register themselves in a layout do about changes of others, besides registering anew one day.
 
@@ -50,3 +56,6 @@ class Keeper(NamedTuple):
 
     rewrites: str = ""
     restores: str = ""
+
+
+UNCONCERNED: Final = Keeper()

@@ -12,9 +12,8 @@ from lbctl.discovery.codecs.base import Claim, Codec, Draft, Found, Place, Skip
 from lbctl.discovery.codecs.hosts import endpoint_at
 from lbctl.discovery.codecs.members import Members
 from lbctl.discovery.codecs.record import Record
-from lbctl.discovery.codecs.reweighing import check_positive
 from lbctl.discovery.codecs.weight import parse_weight
-from lbctl.discovery.codecs.weight_edit import reweighed_member
+from lbctl.discovery.codecs.weight_edit import check_positive, reweighed_member
 from lbctl.discovery.flaws import Unusable
 
 _NAME: Final = "skydns"

@@ -22,9 +22,9 @@ def parse_text_weight(text: str | None, default: int) -> tuple[int, tuple[str, .
     if text is None:
         return default, ()
     digits = text.lstrip("+-").lstrip("0")
-    is_read = _INTEGER.fullmatch(text) and len(digits) <= _INT64_DIGITS and int(digits or "0") <= _MOST_INT64
-    if not is_read:
+    if not _INTEGER.fullmatch(text) or len(digits) > _INT64_DIGITS or int(digits or "0") > _MOST_INT64:
         return default, (f'weight "{text[:_SHOWN]}" is not a number; {default} is used',)
     if len(digits) > _MOST_DIGITS:
         raise Unusable("bad_weight", "weight has more than nine digits")
-    return int(text), ()
+    number = int(digits or "0")
+    return -number if text.startswith("-") else number, ()

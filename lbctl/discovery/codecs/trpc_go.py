@@ -14,7 +14,6 @@ from lbctl.discovery.codecs.members import Members
 from lbctl.discovery.codecs.named import name_warnings
 from lbctl.discovery.codecs.own_object import Document, is_claimed, own_object
 from lbctl.discovery.codecs.record import Record
-from lbctl.discovery.codecs.reweighing import check_positive
 from lbctl.discovery.codecs.weight_edit import reweighed_member
 from lbctl.discovery.flaws import Unusable
 
@@ -48,7 +47,6 @@ def _draft(record: Record, members: Members) -> Draft:
 
 def reweigh(value: bytes, weight: int) -> bytes:
     """Spell the member ``weight``."""
-    check_positive(weight, _DEFAULT_WEIGHT)
     return reweighed_member(value, weight)
 
 
