@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import math
-from typing import Any, NoReturn
+from typing import Any, Final, NoReturn
 
 from lbctl.discovery.flaws import Unusable
 
@@ -21,12 +21,17 @@ def loads(value: bytes) -> Any:  # noqa: ANN401 - JSON is what it is
     if text.startswith("\ufeff"):
         raise Unusable("not_json", "byte-order mark before the JSON")
     try:
-        document = json.loads(text, parse_int=_int, parse_float=_float, parse_constant=_constant)
+        document = _DECODER.decode(text)
     except RecursionError:
         raise Unusable("too_deep", f"nested deeper than {_MAX_DEPTH}") from None
     except ValueError as error:
         raise Unusable("not_json", f"not JSON: {str(error)[:80]}") from None
-    return _cleaned(document, 0)
+    return _cleaned(document, 0) if _may_be_odd(text) else document
+
+
+def _may_be_odd(text: str) -> bool:
+    """Whether a text has so many brackets that it may be too deep, or escapes of the kind that half characters have."""
+    return text.count("[") + text.count("{") > _MAX_DEPTH or "\\ud" in text or "\\uD" in text
 
 
 def _cleaned(part: Any, depth: int) -> Any:  # noqa: ANN401
@@ -61,3 +66,6 @@ def _float(text: str) -> float:
 
 def _constant(name: str) -> NoReturn:
     raise Unusable("not_json", f"{name} is not JSON")
+
+
+_DECODER: Final = json.JSONDecoder(parse_int=_int, parse_float=_float, parse_constant=_constant)

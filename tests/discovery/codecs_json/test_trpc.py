@@ -121,3 +121,10 @@ def test_for_cpp_what_is_no_text_in_meta_is_left_out_as_clients_do() -> None:
 )
 def test_for_cpp_anything_else_with_meta_is_nobody_s(key: str, value: object) -> None:
     assert rows(key, value) == []
+
+
+def test_fewer_members_will_do_where_the_layout_is_asked_for() -> None:
+    catalog = Catalog(preferred="trpc-go")
+    catalog.put(Entry(b"/mine/Echo/1", b'{"name":"Echo","id":"1","address":"10.0.0.1:90"}'))
+    (found,) = catalog.read().services
+    assert (found.name, found.layout, found.prefix) == ("Echo", "trpc-go", "/mine/Echo/")
