@@ -70,7 +70,7 @@ def _plain(text: str) -> tuple[str, str]:
     host, colon, port = text.rpartition(":")
     if not colon:
         raise Unusable("no_port", "no port")
-    if ":" in host or _is_ipv6(text):
+    if ":" in host:
         if _is_ipv6(text) or _is_ipv6(host):
             raise Unusable("ipv6_unbracketed", f"IPv6 without brackets; [{host}]:{port}?")
         raise Unusable("bad_address", "more than one colon")
@@ -90,9 +90,10 @@ def _port(text: str) -> int:
 def _checked_host(host: str) -> str:
     if not host:
         raise Unusable("no_host", "no host")
-    if host == "*" or _is_unspecified(host):
+    ip = _ip(host)
+    if host == "*" or (ip is not None and ip.is_unspecified):
         raise Unusable("wildcard_address", f"{host} is a wildcard: it would reach the caller's own machine")
-    if _is_ip(host):
+    if ip is not None:
         return host
     if len(host) > _MAX_HOST or not _HOST_NAME.fullmatch(host) or _DOTTED.fullmatch(host):
         raise Unusable("bad_address", "neither a host name nor an IP address")
@@ -107,16 +108,8 @@ def _is_ipv6(text: str) -> bool:
     return True
 
 
-def _is_ip(text: str) -> bool:
+def _ip(text: str) -> ipaddress.IPv4Address | ipaddress.IPv6Address | None:
     try:
-        ipaddress.ip_address(text)
+        return ipaddress.ip_address(text)
     except ValueError:
-        return False
-    return True
-
-
-def _is_unspecified(text: str) -> bool:
-    try:
-        return ipaddress.ip_address(text).is_unspecified
-    except ValueError:
-        return False
+        return None

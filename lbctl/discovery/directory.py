@@ -7,15 +7,15 @@ from contextlib import aclosing
 from dataclasses import dataclass, replace
 from typing import NamedTuple
 
-from lbctl.discovery.catalog import Catalog
+from lbctl.discovery.catalog import Catalog, Other
 from lbctl.discovery.changes import Change, Op, diff
 from lbctl.discovery.names import find
-from lbctl.discovery.scan import MAX_KEYS, scan
+from lbctl.discovery.scan import MAX_VALUES, Scanned, Tell, Unread, scan
 from lbctl.errors import UsageError
 from lbctl.etcd.client import Etcd
 from lbctl.etcd.events import Change as KeyChange
 from lbctl.etcd.events import Changes, Lost, Resumed, Resync, Snapshot, WatchEvent
-from lbctl.model import Invalid, Registry, Service
+from lbctl.model import Entry, Invalid, Registry, Service
 
 
 class Notice(NamedTuple):
@@ -37,15 +37,70 @@ class Update:
     synced: bool = True
 
 
-async def read(etcd: Etcd, prefix: str | None = None, max_keys: int = MAX_KEYS) -> Registry:
-    """Read every service of etcd at one revision, or those under ``prefix`` alone (see ``scan``)."""
+class Survey(NamedTuple):
+    """A registry with the keys that are in none of its services: what they may be, and why they are not."""
+
+    registry: Registry
+    possible: tuple[Service, ...] = ()
+    others: tuple[Other, ...] = ()
+    unread: tuple[Unread, ...] = ()
+
+
+async def read(
+    etcd: Etcd,
+    prefix: str | None = None,
+    max_values: int = MAX_VALUES,
+    *,
+    layout: str | None = None,
+    named_by: str = "",
+) -> Registry:
+    """Read every service of etcd at one revision, or those under ``prefix`` alone (see ``scan``).
+
+    ``layout`` and ``named_by`` decide as they do for a Catalog (``preferred``).
+    """
+    catalog, scanned = await read_keys(etcd, prefix, max_values, layout=layout, named_by=named_by)
+    return _registry(catalog, scanned)
+
+
+async def survey(
+    etcd: Etcd, prefix: str | None = None, *, layout: str | None = None, named_by: str = "", tell: Tell | None = None
+) -> Survey:
+    """Read as ``read`` does, and tell also of the keys that are no registrations."""
+    catalog, scanned = await read_keys(etcd, prefix, layout=layout, named_by=named_by, tell=tell)
+    possible = catalog.possible()
+    taken = {each.key for service in possible for each in service.instances}
+    others = tuple(other for other in catalog.others() if other.key.decode("utf-8", "replace") not in taken)
+    return Survey(_registry(catalog, scanned), possible, others, scanned.unread)
+
+
+async def read_keys(
+    etcd: Etcd,
+    prefix: str | None = None,
+    max_values: int = MAX_VALUES,
+    *,
+    layout: str | None = None,
+    named_by: str = "",
+    tell: Tell | None = None,
+) -> tuple[Catalog, Scanned]:
+    """Read the keys that may be registrations, and sort them."""
     root = normal_prefix(prefix)
-    scanned = await scan(etcd, root, max_keys)
-    catalog = Catalog(root or "", rooted=root is not None)
+    scanned = await scan(etcd, root, max_values, tell)
+    catalog = Catalog(root or "", rooted=root is not None, preferred=layout or "", named_by=named_by)
     for entry in scanned.entries:
         catalog.put(entry)
+    return catalog, scanned
+
+
+def _registry(catalog: Catalog, scanned: Scanned) -> Registry:
     services, invalid, foreign = catalog.read()
-    return Registry(scanned.revision, services, invalid, foreign + scanned.passed_over, scanned.notes)
+    foreign += sum(part.keys for part in scanned.unread)
+    flaws = sorted((*invalid, *map(_too_large, scanned.oversized)), key=lambda flaw: flaw.key)
+    return Registry(scanned.revision, services, tuple(flaws), foreign, scanned.notes)
+
+
+def _too_large(entry: Entry) -> Invalid:
+    key = entry.key.decode("utf-8", "backslashreplace")
+    return Invalid(key, "-", "too_large", "the value is too large to be read")
 
 
 async def follow(etcd: Etcd, service: Service) -> AsyncGenerator[Update, None]:
@@ -75,7 +130,7 @@ class _Follower:
     def __init__(self, service: Service) -> None:
         self._service = service
         self._invalid: tuple[Invalid, ...] = ()
-        self._catalog = Catalog(_root_of(service), rooted=True)
+        self._catalog = Catalog(_root_of(service), rooted=True, layout=service.layout)
         self._revision = 0
         self._synced = False
 
@@ -129,4 +184,4 @@ def _root_of(service: Service) -> str:
     return service.prefix.removesuffix("/").removesuffix(service.name)
 
 
-__all__ = ["Notice", "Update", "find", "follow", "normal_prefix", "read"]
+__all__ = ["Notice", "Survey", "Update", "find", "follow", "normal_prefix", "read", "survey"]

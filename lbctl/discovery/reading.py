@@ -27,20 +27,32 @@ class Trial(NamedTuple):
 class Reader:
     """The layouts in the order they are asked, and what speaks for every key alike.
 
-    ``preferred`` is asked before all others, and has whatever may be an instance.
+    ``preferred`` is asked before all others, and has whatever may be an instance; what is broken others may have.
     """
 
     def __init__(self, claim: Claim, codecs: Sequence[Codec], preferred: str = "") -> None:
         self.claim = claim
-        self._codecs = sorted(codecs, key=lambda codec: codec.name != preferred)
         self._preferred = preferred
+        self._codecs = sorted(codecs, key=lambda codec: codec.name != preferred)
+        guess = claim._replace(guess=True)
+        self._rules = [(codec, guess if codec.name == preferred else claim) for codec in self._codecs]
+        self._weak = frozenset(codec.name for codec in codecs if codec.weak)
+        self._homes = tuple(root for codec in codecs if not codec.weak for root in codec.roots)
 
     def first(self, record: Record) -> Decoded | None:
         """Read a key by itself; None where no layout has it."""
         reason = why_skipped(record)
         if reason:
             return Decoded("", Place("", record.folder), skipped=reason)
-        return next((found for codec in self._codecs if (found := codec.decode(record, self._claim_of(codec)))), None)
+        broken = None
+        for codec, claim in self._rules:
+            found = codec.decode(record, claim)
+            if found is None:
+                continue
+            if codec.name != self._preferred or not found.invalid:
+                return found
+            broken = found
+        return broken
 
     def guess(self, record: Record) -> Decoded | None:
         """Read a key that nobody has as what it may be all the same."""
@@ -49,13 +61,15 @@ class Reader:
 
     def late(self, record: Record, siblings: Collection[str], *, strong: bool = False) -> Decoded | None:
         """Read a key as what those beside it are, or as what alone stands under its root: not parsing is a defect."""
+        if not siblings and not record.key.startswith(self._homes):
+            return None
         claim = self.claim._replace(owned=True)
         owners = (codec for codec in self._codecs if _owns(codec, record, siblings, strong=strong))
         return next((found for codec in owners if (found := codec.decode(record, claim))), None)
 
     def is_weak(self, layout: str) -> bool:
         """Whether the values of a layout say too little by themselves."""
-        return any(codec.weak for codec in self._codecs if codec.name == layout)
+        return layout in self._weak
 
     def trials(self, record: Record) -> Iterator[Trial]:
         """Yield what every rule makes of a key, in order, up to the one that has it."""
@@ -64,14 +78,11 @@ class Reader:
             yield Trial("known trees and locks", "skipped", reason)
             return
         yield Trial("known trees and locks", "no", "the key is under none of the trees that hold no registrations")
-        for codec in self._codecs:
-            found = codec.decode(record, self._claim_of(codec))
+        for codec, claim in self._rules:
+            found = codec.decode(record, claim)
             yield trial(codec.name, found) if found else Trial(codec.name, "no", self._why_not(codec, record))
             if found:
                 return
-
-    def _claim_of(self, codec: Codec) -> Claim:
-        return self.claim._replace(guess=True) if codec.name == self._preferred else self.claim
 
     def _why_not(self, codec: Codec, record: Record) -> str:
         if codec.weak:

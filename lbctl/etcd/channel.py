@@ -15,8 +15,8 @@ from lbctl.etcd.stubs import Message, rpc
 
 Metadata = tuple[tuple[str, str], ...]
 
+_UNLIMITED = -1  # a watch that catches up sends more than 4 MiB in one message
 _OPTIONS: tuple[tuple[str, int], ...] = (
-    ("grpc.max_receive_message_length", -1),  # a watch that catches up sends more than 4 MiB in one message
     ("grpc.keepalive_time_ms", 10_000),  # etcd cuts clients that ping more often than every 5 s
     ("grpc.keepalive_timeout_ms", 5_000),
     ("grpc.http2.ping_timeout_ms", 5_000),  # without it a dead peer is noticed after 70 s instead of 15 s
@@ -44,9 +44,9 @@ class Stream(Protocol):
 class Channel:
     """One connection to one endpoint, with the stubs lbctl uses."""
 
-    def __init__(self, config: EtcdConfig, endpoint: str) -> None:
+    def __init__(self, config: EtcdConfig, endpoint: str, max_message: int = _UNLIMITED) -> None:
         self.endpoint = endpoint
-        self._channel = _open(config, endpoint)
+        self._channel = _open(config, endpoint, max_message)
         self._streams: list[Stream] = []
         self.closed = asyncio.Event()
         self.kv = rpc.KVStub(self._channel)
@@ -79,8 +79,8 @@ class Channel:
         await self._channel.close(None)
 
 
-def _open(config: EtcdConfig, endpoint: str) -> grpc.aio.Channel:
-    options: list[tuple[str, Any]] = list(_OPTIONS)
+def _open(config: EtcdConfig, endpoint: str, max_message: int) -> grpc.aio.Channel:
+    options: list[tuple[str, Any]] = [*_OPTIONS, ("grpc.max_receive_message_length", max_message)]
     if not config.secure:
         return grpc.aio.insecure_channel(endpoint, options)
     if config.server_name:

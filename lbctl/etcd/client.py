@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncGenerator, Sequence
+from collections.abc import AsyncGenerator, AsyncIterator, Sequence
 from random import Random
 from types import TracebackType
 from typing import NamedTuple, Self
@@ -10,14 +10,13 @@ from typing import NamedTuple, Self
 from lbctl.etcd.config import EtcdConfig
 from lbctl.etcd.events import Listing, WatchEvent
 from lbctl.etcd.failures import Compacted, LeaseGone
+from lbctl.etcd.paging import entry_of, pages, values
 from lbctl.etcd.ranges import KeyRange, prefix_range
 from lbctl.etcd.session import Session
 from lbctl.etcd.stubs import Message, pb
 from lbctl.etcd.watch import Watcher
 from lbctl.model import Entry
 
-_PAGE = 1000
-_OPS_PER_TXN = 100  # etcd's default limit is 128
 _RESTARTS = 3
 
 
@@ -73,11 +72,15 @@ class Etcd:
         """Return a range at one revision (0: the newest), page by page; ``limit`` cuts it short."""
         for _ in range(_RESTARTS):
             try:
-                return await self._pages(keys, keys_only=keys_only, limit=limit, revision=revision)
+                return await self._whole(keys, keys_only=keys_only, limit=limit, revision=revision)
             except Compacted:  # between two pages: start over at a newer revision
                 if revision:
                     raise
-        return await self._pages(keys, keys_only=keys_only, limit=limit, revision=revision)
+        return await self._whole(keys, keys_only=keys_only, limit=limit, revision=revision)
+
+    def pages(self, keys: KeyRange, *, keys_only: bool = False, revision: int = 0) -> AsyncIterator[Listing]:
+        """Yield a range page by page, all at the revision of the first (0: the newest)."""
+        return pages(self.session, keys, keys_only=keys_only, limit=None, revision=revision)
 
     async def count(self, keys: KeyRange) -> int:
         """Return how many keys a range holds."""
@@ -89,17 +92,15 @@ class Etcd:
         """Return one key, or None where it does not exist."""
         request = pb.RangeRequest(key=key)
         reply = await self.session.call(lambda channel: channel.kv.Range, request, repeatable=True)
-        return _entry(reply.kvs[0]) if reply.kvs else None
+        return entry_of(reply.kvs[0]) if reply.kvs else None
 
     async def get_many(self, keys: Sequence[bytes], revision: int = 0) -> tuple[Entry, ...]:
         """Return those of many keys that exist, in the order asked, at one revision (0: the newest)."""
-        found: list[Entry] = []
-        for first in range(0, len(keys), _OPS_PER_TXN):
-            gets = (pb.RangeRequest(key=key, revision=revision) for key in keys[first : first + _OPS_PER_TXN])
-            request = pb.TxnRequest(success=[pb.RequestOp(request_range=get) for get in gets])
-            reply = await self.session.call(lambda channel: channel.kv.Txn, request, repeatable=True)
-            found.extend(_entry(kv) for part in reply.responses for kv in part.response_range.kvs)
-        return tuple(found)
+        return (await self.values(keys, revision)).entries
+
+    async def values(self, keys: Sequence[bytes], revision: int = 0) -> Listing:
+        """Return those of many keys that exist, and which of them are too large to be read, at one revision."""
+        return await values(self.session, keys, revision)
 
     async def put(self, key: bytes, value: bytes, lease: int = 0) -> int:
         """Write a key, under a lease unless 0, and return the revision; writing it twice does no harm."""
@@ -166,26 +167,14 @@ class Etcd:
         """
         return Watcher(self, prefix).run()
 
-    async def _pages(self, keys: KeyRange, *, keys_only: bool, limit: int | None, revision: int) -> Listing:
-        found: list[Entry] = []
-        start, more = keys.start, True
-        while more and (limit is None or len(found) < limit):
-            size = _PAGE if limit is None else min(_PAGE, limit - len(found))
-            request = pb.RangeRequest(key=start, range_end=keys.end, limit=size, revision=revision, keys_only=keys_only)
-            reply = await self.session.call(lambda channel: channel.kv.Range, request, repeatable=True)
-            found.extend(map(_entry, reply.kvs))
-            header = reply.header
-            revision = revision or int(header.revision)
-            more = bool(reply.more and reply.kvs)
-            start = found[-1].key + b"\0" if found else start
-        return Listing(revision, tuple(found), more, int(header.cluster_id), int(header.raft_term))
+    async def _whole(self, keys: KeyRange, *, keys_only: bool, limit: int | None, revision: int) -> Listing:
+        parts = pages(self.session, keys, keys_only=keys_only, limit=limit, revision=revision)
+        found = [page async for page in parts]
+        entries = tuple(entry for page in found for entry in page.entries)
+        return found[-1]._replace(entries=entries, oversized=tuple(entry for page in found for entry in page.oversized))
 
     async def _when_unchanged(self, key: bytes, mod_revision: int, operation: Message) -> bool:
         unchanged = pb.Compare(result=pb.Compare.EQUAL, target=pb.Compare.MOD, key=key, mod_revision=mod_revision)
         request = pb.TxnRequest(compare=[unchanged], success=[operation])
         reply = await self.session.call(lambda channel: channel.kv.Txn, request, repeatable=False)
         return bool(reply.succeeded)
-
-
-def _entry(kv: Message) -> Entry:
-    return Entry(kv.key, kv.value, kv.lease, kv.create_revision, kv.mod_revision)

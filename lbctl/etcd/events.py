@@ -8,13 +8,17 @@ from lbctl.model import Entry
 
 
 class Listing(NamedTuple):
-    """Keys at one revision; ``more`` when a limit cut it short. The last two tell one store from another."""
+    """Keys at one revision; ``more`` when a limit cut it short. ``cluster`` and ``term`` tell one store from another.
+
+    The values of ``oversized`` keys do not fit into a message: they are not here.
+    """
 
     revision: int
     entries: tuple[Entry, ...]
     more: bool = False
     cluster: int = 0
     term: int = 0
+    oversized: tuple[Entry, ...] = ()
 
 
 class Change(NamedTuple):

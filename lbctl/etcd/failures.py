@@ -26,6 +26,10 @@ class Compacted(RegistryError):
     """The revision asked for is no longer kept."""
 
 
+class TooLarge(RegistryError):
+    """The answer is above the size that a message may have."""
+
+
 class LeaseGone(RegistryError):
     """The lease does not exist: it expired or was revoked."""
 
@@ -91,7 +95,7 @@ _ERRORS: tuple[tuple[grpc.StatusCode, str, type[RegistryError], str], ...] = (
     (
         grpc.StatusCode.RESOURCE_EXHAUSTED,
         "larger than max",
-        RegistryError,
+        TooLarge,
         "the answer is above the message size limit",
     ),
     (grpc.StatusCode.UNAVAILABLE, "handshake failed", Unreachable, _HINT_TLS),

@@ -29,6 +29,13 @@ def prefix_range(prefix: bytes) -> KeyRange:
     return KeyRange(prefix or b"\0", prefix_end(prefix))
 
 
+def overlap(one: KeyRange, other: KeyRange) -> KeyRange | None:
+    """Return the keys that are in both ranges; None where there can be none."""
+    ends = [end for end in (one.end, other.end) if end != OPEN_END]
+    start, end = max(one.start, other.start), min(ends, default=OPEN_END)
+    return KeyRange(start, end) if end == OPEN_END or start < end else None
+
+
 def gaps(prefixes: Iterable[bytes]) -> tuple[KeyRange, ...]:
     """Return what is left of the keyspace without these prefixes, in order."""
     found: list[KeyRange] = []

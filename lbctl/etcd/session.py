@@ -125,7 +125,7 @@ class Session:
         self._check_open()
         endpoint = self.config.endpoints[self._at]
         if endpoint not in self._unary:
-            self._unary[endpoint] = Channel(self.config, endpoint)
+            self._unary[endpoint] = Channel(self.config, endpoint, self.config.max_answer)
         return self._unary[endpoint]
 
     def _rotate(self, failed: Channel) -> None:

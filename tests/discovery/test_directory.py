@@ -94,7 +94,7 @@ async def test_a_keyspace_above_the_limit_is_cut_counted_and_told(etcd: Etcd) ->
     await asyncio.gather(*(etcd.put(b"app/%02d" % number, b"x") for number in range(25)))
     await register(etcd, 1)
 
-    registry = await read(etcd, max_keys=10)
+    registry = await read(etcd, max_values=10)
 
     assert [service.name for service in registry.services] == ["echo"]
     assert registry.foreign == 25

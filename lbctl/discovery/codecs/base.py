@@ -6,16 +6,14 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any, Final, NamedTuple
 
-from lbctl.discovery.address import is_address, parse_address
 from lbctl.discovery.codecs.naming import name_in
 from lbctl.discovery.codecs.record import Record
-from lbctl.discovery.codecs.registration import Keeper, Registration, Wanted
+from lbctl.discovery.codecs.registration import UNCONCERNED, Keeper, Registration, Wanted
 from lbctl.discovery.flaws import Unusable
 from lbctl.model import Endpoint, Instance, Invalid
 
 # Where registrations of layouts live whose values alone would not be enough.
 COMMON_ROOTS: Final = ("/services/", "services/", "/discovery/", "/etcdv3_resolver/", "/wonamingv3/")
-_LEASE_DIGITS: Final = range(15, 20)
 
 
 class Claim(NamedTuple):
@@ -97,7 +95,8 @@ class Codec:
     ``reweigh(value, weight)`` spells a value that ``parse`` can read with another weight and everything else as it was,
     or raises Unusable where the value has no place for one; None where the layout has no weights.
     ``enable(value, on)`` says by a status of the layout's own whether the instance takes part; None where there is no
-    such status, or no client heeds it. ``write`` spells a registration; None where lbctl registers nothing so.
+    such status, or no client heeds it. ``unheeded`` says why clients pick an instance of weight 0 all the same.
+    ``write`` spells a registration; None where lbctl registers nothing so.
     ``place(record, claim)`` says where a key of the layout stands, a broken one too.
     """
 
@@ -107,14 +106,15 @@ class Codec:
     weak: bool = False
     reweigh: Callable[[bytes, int], bytes] | None = None
     enable: Callable[[bytes, bool], bytes] | None = None
+    unheeded: str = ""
     write: Callable[[Wanted], Registration] | None = None
-    keeper: Keeper = Keeper()
+    keeper: Keeper = UNCONCERNED
     place: Callable[[Record, Claim], Place] = place_of
 
     def decode(self, record: Record, claim: Claim) -> Decoded | None:
         """Read one key, whatever is in it; never raises."""
         claim = self._claimed_by_root(record.key, claim)
-        is_sure = not self.weak or claim.rooted or claim.owned or speaks_for_itself(record)
+        is_sure = not self.weak or claim.rooted or claim.owned or record.speaks_for_itself
         if not is_sure and not claim.guess:
             return None
         try:
@@ -136,10 +136,9 @@ class Codec:
         return Decoded(self.name, place, invalid=Invalid(record.key, self.name, flaw.code, flaw.reason))
 
     def _claimed_by_root(self, key: str, claim: Claim) -> Claim:
-        if claim.rooted:
+        if claim.rooted or not key.startswith(self.roots):
             return claim
-        root = max((root for root in self.roots if key.startswith(root)), key=len, default=None)
-        return claim if root is None else claim._replace(root=root, rooted=True)
+        return claim._replace(root=max((root for root in self.roots if key.startswith(root)), key=len), rooted=True)
 
     def _instance(self, record: Record, place: Place, draft: Draft) -> Instance:
         entry, metadata = record.entry, dict(draft.metadata)
@@ -171,17 +170,8 @@ def _named(record: Record, place: Place, found: Found, named_by: str) -> Place:
 
 
 def speaks_for_itself(record: Record) -> bool:
-    """Whether the last part of the key is what registrations are called by: an address, or the id of a lease.
-
-    A name and a number may be anything (``user:1001``), unless the value has them, too.
-    """
-    leaf = record.leaf
-    if leaf.isascii() and leaf.isdigit():
-        return len(leaf) in _LEASE_DIGITS
-    if not is_address(leaf):
-        return False
-    host = parse_address(leaf).host
-    return "." in host or ":" in host or host == "localhost" or leaf.encode() in record.value
+    """Whether the last part of the key is what registrations are called by."""
+    return record.speaks_for_itself
 
 
 def _flaw_of_key(key: str, place: Place) -> Unusable | None:

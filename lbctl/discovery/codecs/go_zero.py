@@ -6,12 +6,12 @@ import re
 
 from lbctl.discovery.address import parse_address
 from lbctl.discovery.codecs.base import Claim, Codec, Draft, Found
-from lbctl.discovery.codecs.record import Record
+from lbctl.discovery.codecs.record import Record, is_lease_id
+from lbctl.discovery.codecs.registration import Keeper, Registration, Wanted
 from lbctl.discovery.codecs.weak import looks_like_json
 from lbctl.discovery.flaws import Unusable
 
 _MOST_DIGITS = 19
-_LEASE_DIGITS = range(15, 20)
 _LIKE_AN_ADDRESS = re.compile(rb"\S*:\S*\s*|\d+(\.\d+){3}\s*", re.ASCII)
 
 
@@ -36,11 +36,20 @@ def _is_surely_an_instance(record: Record) -> bool:
     """Whether the id is the key's own lease, or may be an older one and the value is something like an address."""
     if record.leaf == str(record.entry.lease):
         return True
-    return len(record.leaf) in _LEASE_DIGITS and _LIKE_AN_ADDRESS.fullmatch(record.value) is not None
+    return is_lease_id(record.leaf) and _LIKE_AN_ADDRESS.fullmatch(record.value) is not None
 
 
 def _is_of_others(value: bytes) -> bool:
     return b"|" in value or b"://" in value or looks_like_json(value)
 
 
-CODEC = Codec("go-zero", parse)
+def write(wanted: Wanted) -> Registration:
+    """Spell an address under the id of its lease; raises Unusable without one."""
+    if not wanted.lease:
+        raise Unusable("no_lease", "a key of go-zero is named by its lease")
+    return Registration(wanted.key("", wanted.service, str(wanted.lease)), str(wanted.endpoint).encode())
+
+
+_KEEPER = Keeper(restores="go-zero puts a key back as soon as it is deleted")
+
+CODEC = Codec("go-zero", parse, write=write, keeper=_KEEPER)

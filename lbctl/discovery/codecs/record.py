@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from typing import Any, Final, Protocol
 
-from lbctl.discovery.address import check_text
+from lbctl.discovery.address import check_text, parse_address
 from lbctl.discovery.codecs import strict_json
 from lbctl.discovery.flaws import Unusable
 from lbctl.model import Entry
 
 _UNREAD: Final = object()
+_LEASE_DIGITS: Final = range(15, 20)
 
 
 class Relatives(Protocol):
@@ -43,7 +44,7 @@ class Record:
     ``asked`` tells whether a layout wanted to know of other keys: what it said may then change when they do.
     """
 
-    __slots__ = ("_json", "_relatives", "asked", "entry", "folder", "key", "leaf", "value")
+    __slots__ = ("_json", "_relatives", "_speaks", "asked", "entry", "folder", "key", "leaf", "value")
 
     def __init__(self, entry: Entry, relatives: Relatives = ALONE) -> None:
         self.entry = entry
@@ -54,11 +55,29 @@ class Record:
         self.asked = False
         self._relatives = relatives
         self._json: Any = _UNREAD
+        self._speaks: bool | None = None
 
     @property
     def looks_like_object(self) -> bool:
         """Whether the value begins as a JSON object does."""
         return self.value.lstrip()[:1] == b"{"
+
+    @property
+    def speaks_for_itself(self) -> bool:
+        """Whether the last part of the key is what registrations are called by: an address, or the id of a lease.
+
+        A name and a number may be anything (``user:1001``), unless the value has them, too.
+        """
+        if self._speaks is None:
+            self._speaks = is_lease_id(self.leaf) or self._is_called_by_address()
+        return self._speaks
+
+    def _is_called_by_address(self) -> bool:
+        try:
+            host = parse_address(self.leaf).host
+        except Unusable:
+            return False
+        return "." in host or ":" in host or host == "localhost" or self.leaf.encode() in self.value
 
     @property
     def document(self) -> dict[str, Any] | None:
@@ -116,3 +135,8 @@ class Record:
 
 def _nothing_in(value: bytes) -> Unusable:
     return Unusable("empty_value", "value is only white space" if value else "value is empty")
+
+
+def is_lease_id(leaf: str) -> bool:
+    """Whether a text may be the id of a lease, in decimal."""
+    return len(leaf) in _LEASE_DIGITS and leaf.isascii() and leaf.isdigit()
