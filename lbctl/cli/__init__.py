@@ -11,9 +11,12 @@ import typer
 from lbctl import __version__
 from lbctl.cli import bench as _bench
 from lbctl.cli import demo as _demo
+from lbctl.cli import deregister as _deregister
+from lbctl.cli import drain as _drain
 from lbctl.cli import hammer as _hammer
 from lbctl.cli import ls as _ls
 from lbctl.cli import policies as _policies
+from lbctl.cli import register as _register
 from lbctl.cli import watch as _watch
 from lbctl.cli import weight as _weight
 from lbctl.cli.failures import guarded
@@ -27,7 +30,13 @@ LISTED: tuple[Listed, ...] = (
     Listed("load", "hammer", _hammer.SUMMARY, _hammer.hammer, _hammer.ABOUT, _hammer.EXAMPLES),
     Listed("load", "policies", _policies.SUMMARY, _policies.policies, _policies.ABOUT, _policies.EXAMPLES),
     Listed("load", "bench", _bench.SUMMARY, _bench.bench, _bench.ABOUT, _bench.EXAMPLES),
+    Listed("change", "register", _register.SUMMARY, _register.register, _register.ABOUT, _register.EXAMPLES),
+    Listed(
+        "change", "deregister", _deregister.SUMMARY, _deregister.deregister, _deregister.ABOUT, _deregister.EXAMPLES
+    ),
     Listed("change", "weight", _weight.SUMMARY, _weight.weight, _weight.ABOUT, _weight.EXAMPLES),
+    Listed("change", "drain", _drain.DRAIN_SUMMARY, _drain.drain, _drain.DRAIN_ABOUT, _drain.DRAIN_EXAMPLES),
+    Listed("change", "undrain", _drain.UNDRAIN_SUMMARY, _drain.undrain, _drain.UNDRAIN_ABOUT, _drain.UNDRAIN_EXAMPLES),
     Listed("try", "demo", _demo.SUMMARY, _demo.demo, _demo.ABOUT, _demo.EXAMPLES, _demo.OPTIONS),
 )
 

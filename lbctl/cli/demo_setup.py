@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from typing import TypeVar
 
 from lbctl.cli.layouts import WRITERS
+from lbctl.cli.lease_values import parse_ttl
 from lbctl.cli.values import parse_duration, parse_percent
 from lbctl.demo.certificates import Tls
 from lbctl.demo.latency import Fixed, Latency, LogNormal
@@ -22,7 +23,6 @@ DEFAULT_BACKENDS = 3
 FIRST_WEIGHT = 5  # of --weights left out: 5,1,1
 MOST_BACKENDS = 64
 MOST_WEIGHT = 999_999_999  # nine digits, the most that the seed layout reads
-MOST_TTL_S = 24 * 3600
 MOST_SIGMA = 5.0
 _ITEM = re.compile(r"(?:[^,()]|\([^()]*\))*")  # a comma inside brackets does not separate
 _LOGNORMAL = re.compile(r"lognormal\(([^,()]+),([^,()]+)\)")
@@ -178,11 +178,6 @@ def _written(option: str, layout: str, service: str = "echo", weight: int | None
 
 def _ttl(text: str) -> int:
     try:
-        seconds = parse_duration(text)
+        return parse_ttl(text)
     except ValueError as error:
         raise UsageError(f"--ttl: {error}") from None
-    if seconds != int(seconds) or not 1 <= seconds <= MOST_TTL_S:
-        raise UsageError(
-            f"--ttl: {text!r} is not a whole number of seconds from 1s to 24h", "etcd counts leases in seconds"
-        )
-    return int(seconds)

@@ -52,7 +52,7 @@ def root_help(commands: Iterable[Listed]) -> str:
     for group, title in _GROUPS.items():
         rows = [command for command in listed if command.group == group]
         if rows:
-            lines += ["", f"{title}:", *(f"  {row.name:<10}{row.summary}" for row in rows)]
+            lines += ["", f"{title}:", *(f"  {row.name:<12}{row.summary}" for row in rows)]
     lines += [
         "",
         "More:",
@@ -70,7 +70,7 @@ def root_help(commands: Iterable[Listed]) -> str:
         "Options of commands that read etcd, before or after their name:",
         "  --endpoints LIST  host:port, comma-separated (default 127.0.0.1:2379)",
         "  --prefix KEY      look only at keys that start with this",
-        f"  --format NAME     layout of the keys: {', '.join(LAYOUTS)}",
+        *_wrapped(f"  --format NAME     layout of the keys: {', '.join(LAYOUTS)}"),
         "  --read-only       refuse to write to etcd",
         "  --user, --password-file, --cacert, --cert, --key, --dial-timeout, --command-timeout",
         "",
@@ -81,6 +81,12 @@ def root_help(commands: Iterable[Listed]) -> str:
         "Settings: option, then LBCTL_NAME, then ETCDCTL_NAME, then the settings file, then the default.",
     ]
     return "\n".join(lines)
+
+
+def _wrapped(line: str) -> list[str]:
+    from textwrap import wrap
+
+    return wrap(line, 100, subsequent_indent=" " * 20, break_on_hyphens=False)
 
 
 def first_contact() -> str:

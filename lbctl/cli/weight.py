@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import sys
 from typing import TYPE_CHECKING, Annotated
 
 import typer
@@ -12,14 +11,16 @@ from lbctl.cli.request_options import RequestFlags
 from lbctl.cli.settings import Settings
 from lbctl.cli.weight_options import AutoFlags, RuleFlags, WriteFlags
 from lbctl.cli.weight_values import parse_weighted
-from lbctl.errors import ExitCode, UsageError
+from lbctl.cli.writing import FORMATS, refuse_unasked, settle
+from lbctl.errors import UsageError
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from lbctl.cli.weight_output import Printer
-    from lbctl.commands.weight import Registered, Rewrite, Where, Wish
-    from lbctl.etcd.config import EtcdConfig
+    from lbctl.cli.weight_output import WeightPrinter
+    from lbctl.commands.rewriting import Registered, Rewrite
+    from lbctl.commands.weight import Wish
+    from lbctl.etcd.client import Etcd
 
 SUMMARY = "change weights in the registry, also by measurement"
 ABOUT = """\
@@ -41,7 +42,6 @@ EXAMPLES = (
     "lbctl weight echo --auto --every 60s --window 5m --apply -o jsonl",
     "lbctl weight echo --auto --from run.json --base 127.0.0.1:50061=5",
 )
-FORMATS = ("table", "wide", "json", "jsonl", "yaml")
 
 
 @with_settings(outputs=FORMATS, layouts=True, headers=True, backends=True)
@@ -63,27 +63,21 @@ def weight(
     settings: Settings,
 ) -> int:
     """Write weights of registered instances, or find them."""
-    from lbctl.cli.weight_output import Printer
+    from lbctl.cli.weight_output import WeightPrinter
 
-    if write.dry_run and (write.yes or auto.apply):
-        raise UsageError(f"--dry-run and {'--apply' if auto.apply else '-y'} contradict each other")
-    printer = Printer(settings)
+    if write.dry_run and auto.apply:
+        raise UsageError("--dry-run and --apply contradict each other")
+    printer = WeightPrinter(settings)
     if auto.auto:
         from lbctl.cli.weight_auto import adjust
 
+        if write.dry_run and write.yes:
+            raise UsageError("--dry-run and -y contradict each other")
         return adjust(service, targets or (), auto, rule, request, settings, printer)
     _refuse_auto_options(auto, rule, request)
     wishes = _wishes(targets or ())
-    if settings.read_only and not write.dry_run:
-        raise read_only(settings)
+    refuse_unasked(write, settings)
     return _by_hand(service, wishes, write, settings, printer)
-
-
-def read_only(settings: Settings) -> UsageError:
-    """Say that nothing may be written, and since when."""
-    return UsageError(
-        f"{settings.origins.get('read_only', '--read-only')}: nothing is written to etcd", "use --dry-run"
-    )
 
 
 def _refuse_auto_options(auto: AutoFlags, rule: RuleFlags, request: RequestFlags) -> None:
@@ -105,47 +99,15 @@ def _wishes(targets: Sequence[str]) -> list[Wish]:
         raise UsageError(str(error)) from None
 
 
-def _by_hand(service: str, wishes: Sequence[Wish], write: WriteFlags, settings: Settings, printer: Printer) -> int:
-    import asyncio
+def _by_hand(
+    service: str, wishes: Sequence[Wish], write: WriteFlags, settings: Settings, printer: WeightPrinter
+) -> int:
+    from lbctl.cli.rotation import offered
+    from lbctl.commands.weight import planned
+    from lbctl.discovery.weight_report import WEIGHT
 
-    from lbctl.cli.registry import etcd_config
-    from lbctl.clock import SystemClock
-    from lbctl.commands.weight import Where, left_in_rotation, report
+    async def plan(etcd: Etcd, found: Registered) -> tuple[Rewrite, ...]:
+        return planned(found, wishes)
 
-    config = etcd_config(settings)
-    if not write.dry_run and not write.yes and not sys.stdin.isatty():
-        raise UsageError("standard input is no terminal, so nobody can be asked", "give -y to write, or --dry-run")
-    found, plan = asyncio.run(_prepared(config, Where(service, settings.prefix, settings.format), wishes))
-    shown = report(found, plan, SystemClock().wall())
-    changing = sum(each.changes for each in plan)
-    if write.dry_run or not changing:
-        printer.found(shown, many=False)
-        return ExitCode.OK
-    left = left_in_rotation(found, plan)
-    if not left:
-        printer.note(f"warning: no instance of {found.service.name} is left in the rotation")
-    if not write.yes:
-        printer.plan(shown)
-        printer.note(f"{len(found.service.instances)} instances, {left} left in the rotation")
-        if not printer.agreed(f"Write {'it' if changing == 1 else 'them'} for every client?"):
-            printer.note("nothing was written")
-            return ExitCode.CHECK_FAILED
-    printer.written(shown, asyncio.run(_written(config, plan)))
-    return ExitCode.OK
-
-
-async def _prepared(config: EtcdConfig, where: Where, wishes: Sequence[Wish]) -> tuple[Registered, tuple[Rewrite, ...]]:
-    from lbctl.commands.weight import planned, registered
-    from lbctl.etcd.client import Etcd
-
-    async with Etcd(config) as etcd:
-        found = await registered(etcd, where)
-    return found, planned(found, wishes)
-
-
-async def _written(config: EtcdConfig, plan: Sequence[Rewrite]) -> int:
-    from lbctl.commands.weight import write
-    from lbctl.etcd.client import Etcd
-
-    async with Etcd(config) as etcd:
-        return await write(etcd, plan)
+    proposal = offered(service, plan, WEIGHT, settings, lambda count: f"Write {'it' if count == 1 else 'them'}")
+    return settle(proposal, write, printer)

@@ -18,7 +18,7 @@ from lbctl.errors import ExitCode, NotFound, UsageError
 if TYPE_CHECKING:
     from lbctl.balance.adjuster import Sample
     from lbctl.balance.dynamic import Thresholds
-    from lbctl.cli.weight_output import Printer
+    from lbctl.cli.weight_output import WeightPrinter
     from lbctl.commands.hammer import Hammer
     from lbctl.commands.weight_auto import Auto
     from lbctl.discovery.weight_report import WeightReport
@@ -39,7 +39,7 @@ def adjust(
     rule: RuleFlags,
     request: RequestFlags,
     settings: Settings,
-    printer: Printer,
+    printer: WeightPrinter,
 ) -> int:
     """Find weights, once or until Ctrl-C, and print what is found."""
     method = _method(targets)
@@ -87,7 +87,7 @@ def _or(given: T | None, kept: T | None) -> T | None:
 
 def _refuse_contradictions(method: str | None, auto: AutoFlags, request: RequestFlags, settings: Settings) -> None:
     if auto.apply and settings.read_only:
-        from lbctl.cli.weight import read_only
+        from lbctl.cli.writing import read_only
 
         raise read_only(settings)
     if auto.confirm is not None and auto.every is None:
@@ -103,7 +103,7 @@ def _refuse_contradictions(method: str | None, auto: AutoFlags, request: Request
 
 
 def _auto(service: str, auto: AutoFlags, rule: RuleFlags, settings: Settings) -> Auto:
-    from lbctl.commands.weight import Where
+    from lbctl.commands.rewriting import Where
     from lbctl.commands.weight_auto import Auto
 
     return Auto(
@@ -155,7 +155,7 @@ def _load(
     return build(service, method, load, calls, StreamFlags(), ConnectionFlags(), bare, os.environ)
 
 
-def _run(wanted: Auto, load: Hammer | None, saved: Path | None, settings: Settings, printer: Printer) -> int:
+def _run(wanted: Auto, load: Hammer | None, saved: Path | None, settings: Settings, printer: WeightPrinter) -> int:
     from lbctl.cli.listeners import while_read
     from lbctl.cli.loop import run_fast
     from lbctl.cli.registry import etcd_config
@@ -171,7 +171,7 @@ def _run(wanted: Auto, load: Hammer | None, saved: Path | None, settings: Settin
     status = 0
 
     def show(report: WeightReport) -> None:
-        printer.found(report, many=wanted.every_s is not None)
+        printer.look(report, many=wanted.every_s is not None)
 
     async def work() -> None:
         nonlocal status

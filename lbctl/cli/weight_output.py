@@ -1,106 +1,74 @@
-"""Where ``lbctl weight`` speaks: results to standard output, questions and notes to standard error."""
+"""What ``weight``, ``drain`` and ``undrain`` print: weights as they are, and as they become."""
 
 from __future__ import annotations
 
-import sys
-from contextlib import suppress
-from dataclasses import replace
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
-from lbctl.cli.screens import caps_of
-from lbctl.cli.settings import Settings
+from lbctl.cli.writing import Printer
+from lbctl.discovery.weight_report import DRAIN, DRY_RUN, LOST, UNCHANGED, UNDRAIN, WRITTEN, WeightReport
 
 if TYPE_CHECKING:
-    from lbctl.discovery.weight_report import WeightReport
-    from lbctl.view.theme import Glyphs, Style
+    from lbctl.view.plain_table import Rendered
+    from lbctl.view.services import Look
 
 
-class Printer:
-    """Prints what weights are and become, in the format asked for."""
+class WeightPrinter(Printer[WeightReport]):
+    """Prints weights in the format asked for."""
 
-    def __init__(self, settings: Settings) -> None:
-        self._settings = settings
-        self._caps = caps_of(settings)
-        self._hidden: list[str] = []
-
-    def result(self, report: WeightReport) -> None:
-        """Print the result, or one of many."""
-        print(self._text(report), flush=True)  # noqa: T201
-
-    def written(self, report: WeightReport, revision: int) -> None:
-        """Print what was written, and what may undo it."""
-        from lbctl.discovery.weight_report import WRITTEN
-
-        done = replace(report, state=WRITTEN, revision=revision)
-        self.result(done)
-        self.note(_became(done))
-
-    def found(self, report: WeightReport, *, many: bool) -> None:
+    def look(self, report: WeightReport, *, many: bool) -> None:
         """Print what one look found and what became of it; of ``many`` looks each is a block."""
         if not many:
-            self.result(report)
-            self.note(_became(report))
-        elif self._settings.output in ("table", "wide"):
-            print(f"{report.at.astimezone():%H:%M:%S}  {_became(report)}\n{self._text(report)}\n", flush=True)  # noqa: T201
+            self.found(report)
+        elif self.is_table:
+            print(  # noqa: T201
+                f"{report.at.astimezone():%H:%M:%S}  {self.became(report)}\n{self.text(report)}\n", flush=True
+            )
         else:
             self.result(report)
 
-    def plan(self, report: WeightReport) -> None:
-        """Show what is about to be written, to be asked about."""
-        caps = self._caps
-        self._say(self._table(report, caps.err_style, caps.err_glyphs, caps.out_width))
-
-    def note(self, line: str) -> None:
-        """One line to standard error, unless -q."""
-        if not self._settings.quiet:
-            self._say(line)
-
-    def agreed(self, question: str) -> bool:
-        """Ask on the terminal; anything but yes is no."""
-        print(f"{question} [y/N] ", end="", file=sys.stderr, flush=True)  # noqa: T201
-        return sys.stdin.readline().strip().lower() in ("y", "yes")
-
-    def _text(self, report: WeightReport) -> str:
-        from lbctl.view import output
-        from lbctl.view.weights import weights_document
-
-        match self._settings.output:
-            case "json":
-                return output.as_json(weights_document(report))
-            case "jsonl":
-                return output.as_json_line(weights_document(report))
-            case "yaml":
-                return output.as_yaml(weights_document(report))
-        caps = self._caps
-        width = None if self._settings.output == "wide" else caps.out_width
-        return self._table(report, caps.out_style, caps.out_glyphs, width)
-
-    def _table(self, report: WeightReport, style: Style, glyphs: Glyphs, width: int | None) -> str:
-        from lbctl.view.services import Look
+    def table(self, report: WeightReport, look: Look) -> Rendered:
+        """One row per instance."""
         from lbctl.view.weights import weights_table
 
-        look = Look(style, glyphs, width, headers=not self._settings.no_headers)
-        table = weights_table(report, look)
-        if table.hidden and table.hidden != self._hidden:
-            self._hidden = table.hidden  # once is enough
-            self.note(f"hidden: {', '.join(table.hidden)} (use -o wide)")
-        return "\n".join(table.lines)
+        return weights_table(report, look)
 
-    @staticmethod
-    def _say(text: str) -> None:
-        with suppress(OSError):  # nobody reads it any more
-            print(text, file=sys.stderr, flush=True)  # noqa: T201
+    def document(self, report: WeightReport) -> dict[str, Any]:
+        """The document of ``-o json``."""
+        from lbctl.view.weights import weights_document
+
+        return weights_document(report)
+
+    def became(self, report: WeightReport) -> str:
+        """Say what became of it, and what may undo it."""
+        if report.action in (DRAIN, UNDRAIN):
+            return _turned(report)
+        changing = sum(row.changes for row in report.rows)
+        weights = "1 weight" if changing == 1 else f"{changing} weights"
+        return {
+            UNCHANGED: "no weight changes",
+            DRY_RUN: f"{weights} would change; nothing was written",
+            LOST: "keys changed meanwhile; nothing was written",
+            WRITTEN: f"{weights} written at revision {report.revision}; {_lasts(report, 'writes a weight of its own')}",
+        }[report.state]
 
 
-def _became(report: WeightReport) -> str:
-    """Say in a line what became of a report."""
-    from lbctl.discovery.weight_report import DRY_RUN, LOST, UNCHANGED, WRITTEN
+def _turned(report: WeightReport) -> str:
+    out = report.action == DRAIN
+    changing = [row.address for row in report.rows if row.changes]
+    instances = "1 instance" if len(changing) == 1 else f"{len(changing)} instances"
+    match report.state:
+        case "unchanged":
+            return "nothing to do: out of the rotation already" if out else "nothing to do: not drained"
+        case "dry_run":
+            return f"{instances} would be {report.action}ed; nothing was written"
+    told = f"{instances} {report.action}ed at revision {report.revision}"
+    if not out:
+        return told
+    undo = f"undo: lbctl undrain {report.service} {' '.join(changing)}"
+    return f"{told}; {_lasts(report, 'is back in the rotation')}\n{undo}"
 
-    changing = sum(row.changes for row in report.rows)
-    weights = "1 weight" if changing == 1 else f"{changing} weights"
-    return {
-        UNCHANGED: "no weight changes",
-        DRY_RUN: f"{weights} would change; nothing was written",
-        LOST: "keys changed meanwhile; nothing was written",
-        WRITTEN: f"{weights} written at revision {report.revision}; who registers again writes a weight of its own",
-    }[report.state]
+
+def _lasts(report: WeightReport, how: str) -> str:
+    from lbctl.discovery.registering import keeper_of
+
+    return keeper_of(report.layout).rewrites or f"who registers again {how}"

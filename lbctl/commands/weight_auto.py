@@ -17,18 +17,10 @@ from lbctl.balance.adjuster import Adjuster, Sample
 from lbctl.balance.dynamic import Thresholds
 from lbctl.clock import Clock
 from lbctl.commands import hammer
+from lbctl.commands.rewriting import LostRace, Registered, Where, instance_of, registered, write
 from lbctl.commands.screen import Screen
 from lbctl.commands.signals import Interrupts
-from lbctl.commands.weight import (
-    LostRace,
-    Registered,
-    Where,
-    instance_of,
-    registered,
-    report,
-    rewrites,
-    write,
-)
+from lbctl.commands.weight import report, rewrites
 from lbctl.discovery.weight_report import DRY_RUN, LOST, WRITTEN, Measured, WeightReport
 from lbctl.errors import LbctlError
 from lbctl.etcd.client import Etcd
@@ -228,7 +220,7 @@ class _Looks:
             raise
         for rewrite in plan:
             if rewrite.changes:
-                adjuster.wrote(rewrite.instance.key, rewrite.weight)
+                adjuster.wrote(rewrite.instance.key, weights[rewrite.instance.key])
         show(replace(shown, state=WRITTEN, revision=revision))
 
 

@@ -6,6 +6,10 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Final
 
+WEIGHT: Final = "weight"  # other weights were wanted
+DRAIN: Final = "drain"  # instances were to be taken out of the rotation
+UNDRAIN: Final = "undrain"  # or back into it
+
 DRY_RUN: Final = "dry_run"  # nothing was to be written
 UNCHANGED: Final = "unchanged"  # there was nothing to write
 WRITTEN: Final = "written"
@@ -56,3 +60,4 @@ class WeightReport:
     rows: tuple[WeightRow, ...]
     method: str | None = None
     note: str = ""
+    action: str = WEIGHT

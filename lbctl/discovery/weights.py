@@ -15,24 +15,28 @@ MOST_WEIGHT = 999_999_999  # nine digits, the most that is read back
 def reweighed(layout: str, key: str, value: bytes, weight: int, codecs: Sequence[Codec] = CODECS) -> bytes:
     """Spell a registration with another weight; raises Unusable where the layout or the value has no place for one.
 
-    Nothing else may change: the new value is read back and compared before anybody writes it.
+    It is that of all instances of the key. Nothing else may change: the new value is read back and compared before
+    anybody writes it.
     """
     codec = next(codec for codec in codecs if codec.name == layout)
     if codec.reweigh is None:
         raise Unusable("no_weight", f"the layout {layout} has no weights")
     written = codec.reweigh(value, weight)
-    before, after = _only(codec, key, value), _only(codec, key, written)
-    if after.weight != weight or _without_weight(before) != _without_weight(after):
+    before, after = drafts(codec, key, value), drafts(codec, key, written)
+    other = next((draft.weight for draft in after if draft.weight != weight), None)
+    if other is not None:
+        raise Unusable("no_weight", f"clients of the layout {layout} read weight {weight} as {other}")
+    if list(map(_without_weight, before)) != list(map(_without_weight, after)):
         raise Unusable("no_weight", "the weight cannot be changed without changing something else")
     return written
 
 
-def _only(codec: Codec, key: str, value: bytes) -> Draft:
+def drafts(codec: Codec, key: str, value: bytes) -> tuple[Draft, ...]:
+    """The instances of a value; raises Unusable where there are none."""
     found = codec.parse(Record(Entry(key.encode(), value)), Claim(owned=True, layout=codec.name))
-    drafts = found.drafts if isinstance(found, Found) else ()
-    if len(drafts) != 1:
-        raise Unusable("no_weight", f"{len(drafts)} instances under one key: which of them is meant cannot be said")
-    return drafts[0]
+    if not isinstance(found, Found) or not found.drafts:
+        raise Unusable("unknown_layout", "it holds no instance")
+    return found.drafts
 
 
 def _without_weight(draft: Draft) -> Draft:

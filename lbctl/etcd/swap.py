@@ -48,7 +48,7 @@ async def swap(etcd: Etcd, swaps: Sequence[Swap], beside: Sequence[Beside] = ())
     """
     request = pb.TxnRequest(
         compare=[_unchanged(each) for each in swaps],
-        success=[_write(each.key, each.value, each.lease) for each in (*swaps, *beside)],
+        success=[_write(each.key, each.value, each.lease) for each in swaps] + [_write(*each) for each in beside],
         failure=[pb.RequestOp(request_range=pb.RangeRequest(key=each.key)) for each in swaps],
     )
     reply = await etcd.session.call(lambda channel: channel.kv.Txn, request, repeatable=True)

@@ -74,7 +74,9 @@ def _brief(why: str) -> str:
 
 def _weights(row: WeightRow) -> Cell:
     old = NONE if row.weight is None else str(row.weight)
-    return Cell(f"{old}{_ARROW}{row.proposed}", "bold") if row.changes else Cell(old)
+    if not row.changes or row.weight == row.proposed:  # the same weight, and another status or spelling
+        return Cell(old)
+    return Cell(f"{old}{_ARROW}{row.proposed}", "bold")
 
 
 def _shares(row: WeightRow) -> Cell:
@@ -111,6 +113,7 @@ def weights_document(report: WeightReport) -> Document:
         "state": report.state,
         "method": report.method,
         "note": report.note,
+        "action": report.action,
         "instances": [_instance(row, written=report.state == WRITTEN) for row in report.rows],
     }
 

@@ -12,6 +12,7 @@ import pytest
 from lbctl import __version__
 from lbctl.cli import LISTED
 from lbctl.cli.failures import guarded, internal_errors
+from lbctl.cli.layouts import LAYOUTS
 from lbctl.errors import CannotCall, ExitCode, NotFound, RegistryError, UsageError
 from tests.cli.conftest import Lbctl
 
@@ -47,7 +48,7 @@ def test_the_help_lists_every_command_in_its_group(flag: str, lbctl: Lbctl) -> N
     assert said.status == 0
     assert said.out == lbctl("help").out
     for listed in LISTED:
-        assert f"  {listed.name:<10}{listed.summary}" in said.out
+        assert f"  {listed.name:<12}{listed.summary}" in said.out
 
 
 @pytest.mark.parametrize("name", [listed.name for listed in LISTED])
@@ -91,7 +92,7 @@ def test_the_version_is_told_in_three_ways(arguments: tuple[str, ...], lbctl: Lb
             "--endpoints: 'http://a:1,https://b:1' mixes http and https",
             "",
         ),
-        (("ls", "--format", "x"), "--format: 'x' is not a layout (use one of auto, etcd-naming, seed)", ""),
+        (("ls", "--format", "x"), f"--format: 'x' is not a layout (use one of {', '.join(LAYOUTS)})", ""),
         (("ls", "--color", "pink"), "--color: 'pink' is not one of auto, always, never", ""),
         (("ls", "--cert", "c.pem"), "--cert and --key belong together", "give both, or neither"),
         (("ls", "--sort", "rtt"), "--sort needs a SERVICE", "without one, services are listed by name"),

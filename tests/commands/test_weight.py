@@ -12,7 +12,8 @@ import pytest
 from lbctl.balance.adjuster import Sample
 from lbctl.cli.layouts import WRITERS
 from lbctl.clock import SystemClock
-from lbctl.commands.weight import LostRace, Where, Wish, left_in_rotation, planned, registered, report, write
+from lbctl.commands.rewriting import LostRace, Where, registered, write
+from lbctl.commands.weight import Wish, left_in_rotation, planned, report
 from lbctl.commands.weight_auto import Auto, Saved, run
 from lbctl.discovery.codecs.registration import Registration, Wanted
 from lbctl.discovery.registering import has_weights, registration

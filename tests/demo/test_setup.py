@@ -53,6 +53,10 @@ def test_weight_zero_is_allowed() -> None:
     assert setup(weights="1,0").weights == (1, 0)
 
 
+def test_a_layout_without_weights_has_none_to_begin_with() -> None:
+    assert setup(layout="go-zero").weights == (1, 1, 1)
+
+
 def test_a_target_of_etcds_go_client_may_be_a_path() -> None:
     assert setup(layout="etcd-naming", services=("/prod/echo",)).services == ("/prod/echo",)
 
@@ -85,7 +89,9 @@ def test_a_target_of_etcds_go_client_may_be_a_path() -> None:
         ),
         ({"errors": "0.5"}, "--errors: '0.5': write 0.5% for per cent"),
         ({"errors": "101%"}, "--errors: '101%': must be 100% or less"),
-        ({"layout": "kratos"}, "--layout: there is no layout 'kratos'"),
+        ({"layout": "key-only"}, "--layout: there is no layout 'key-only'"),
+        ({"layout": "go-zero", "weights": "5,1"}, "--weights: the layout go-zero has no weights"),
+        ({"layout": "kitex", "weights": "5,0"}, "--weights: clients of the layout kitex read weight 0 as 10"),
         ({"services": ("a/b",)}, "--service: 'a/b' is not a service name"),
         ({"services": ("",)}, "--service: '' is not a service name"),
         ({"services": ("echo", "echo")}, "--service: a name is given twice: echo, echo"),

@@ -17,6 +17,7 @@ from lbctl.model import Endpoint, Entry
 HERE = Endpoint("127.0.0.1", 50061)
 V6 = Endpoint("fd00::1", 50061)
 LEASE = 7587878123456782001
+ID = "6ebae431-6996-5f25-8579-9580859fa8fe"
 
 BYTES: dict[str, tuple[dict[str, Any], str, str]] = {
     "seed": ({"weight": 5}, "/services/echo/127.0.0.1:50061", "127.0.0.1:50061|5"),
@@ -25,6 +26,26 @@ BYTES: dict[str, tuple[dict[str, Any], str, str]] = {
         "echo/127.0.0.1:50061",
         '{"Op":0,"Addr":"127.0.0.1:50061","Metadata":{"weight":5}}',
     ),
+    "kratos": (
+        {"weight": 5, "metadata": {"zone": "z1"}},
+        f"/microservices/echo/{ID}",
+        f'{{"id":"{ID}","name":"echo","version":"","metadata":{{"weight":"5","zone":"z1"}},'
+        '"endpoints":["grpc://127.0.0.1:50061"]}',
+    ),
+    "kitex": (
+        {"metadata": {"cluster": "gray"}},
+        "kitex/registry-etcd/echo/127.0.0.1:50061",
+        '{"network":"tcp","address":"127.0.0.1:50061","weight":10,"tags":{"cluster":"gray"}}',
+    ),
+    "go-micro": (
+        {},
+        f"/micro/registry/echo/echo-{ID}",
+        '{"name":"echo","version":"latest","metadata":null,"endpoints":[],"nodes":[{"metadata":{"broker":"http",'
+        '"protocol":"grpc","registry":"etcd","server":"grpc","transport":"grpc"},'
+        f'"id":"echo-{ID}","address":"127.0.0.1:50061"}}]}}',
+    ),
+    "go-zero": ({}, f"echo/{LEASE}", "127.0.0.1:50061"),
+    "plain": ({}, "/services/echo/127.0.0.1:50061", "127.0.0.1:50061"),
 }
 
 
@@ -91,6 +112,11 @@ def test_metadata_goes_where_the_layout_keeps_it() -> None:
             Wanted("echo", Endpoint("0.0.0.0", 1)),
             "0.0.0.0 is a wildcard: it would reach the caller's own machine",
         ),
+        ("kitex", Wanted("echo", HERE, 0), "clients of the layout kitex read weight 0 as 10"),
+        ("kitex", Wanted("a/echo", HERE), '"a/echo" would be read as the service "echo"'),
+        ("go-zero", Wanted("echo", HERE, 3), "the layout go-zero has no weights"),
+        ("go-zero", Wanted("echo", HERE), "a key of go-zero is named by its lease"),
+        ("plain", Wanted("echo", HERE, metadata={"zone": "z1"}), "the layout plain has no place for metadata zone"),
         ("key-only", Wanted("echo", HERE), "lbctl does not register in the layout key-only"),
     ],
 )

@@ -21,4 +21,11 @@ def parse(record: Record, claim: Claim) -> Found | Skip | None:
     return provider(record, key)
 
 
-CODEC = Codec(_NAME, parse, roots=("/ego/",), reweigh=reweighed_member, place=place)
+CODEC = Codec(
+    _NAME,
+    parse,
+    roots=("/ego/",),
+    reweigh=reweighed_member,
+    unheeded="clients of Ego go by the address, and heed no weight",
+    place=place,
+)

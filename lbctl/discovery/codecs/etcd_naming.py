@@ -11,7 +11,7 @@ from lbctl.discovery.codecs.base import Claim, Codec, Draft, Found
 from lbctl.discovery.codecs.json_edit import Edit, Part, applied, carried_out, first_item, inserted, member, part_at
 from lbctl.discovery.codecs.leaf import leaf_warnings
 from lbctl.discovery.codecs.record import Record
-from lbctl.discovery.codecs.registration import Registration, Wanted
+from lbctl.discovery.codecs.registration import Registration, Wanted, compact
 from lbctl.discovery.codecs.weight import parse_weight
 from lbctl.discovery.flaws import Unusable
 from lbctl.model import Endpoint
@@ -123,7 +123,7 @@ def write(wanted: Wanted) -> Registration:
     """Spell an update that adds an address; the layout has no weight of its own, so one travels in the metadata."""
     address, weight = str(wanted.endpoint), {} if wanted.weight is None else {"weight": wanted.weight}
     value = {"Op": 0, "Addr": address, "Metadata": {**weight, **wanted.metadata} or None}
-    return Registration(wanted.key("", wanted.service, address), json.dumps(value, separators=(",", ":")).encode())
+    return Registration(wanted.key("", wanted.service, address), compact(value))
 
 
 CODEC = Codec("etcd-naming", parse, reweigh=reweigh, write=write)

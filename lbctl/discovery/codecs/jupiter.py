@@ -72,4 +72,6 @@ def _described(members: Members) -> Members:
     return Members(next((found for name in _METADATA if (found := members.mapping(name))), {}), FATE)
 
 
-CODEC = Codec("jupiter", parse, reweigh=reweigh, place=place)
+CODEC = Codec(
+    "jupiter", parse, reweigh=reweigh, unheeded="clients of Jupiter go by the address, and heed no weight", place=place
+)

@@ -26,4 +26,11 @@ def is_mine(record: Record, claim: Claim) -> bool:
     return not record.key.startswith("/ego/") and "appId" in (record.document or {})
 
 
-CODEC = Codec(_NAME, parse, roots=(_ROOT,), reweigh=reweighed_member, place=place)
+CODEC = Codec(
+    _NAME,
+    parse,
+    roots=(_ROOT,),
+    reweigh=reweighed_member,
+    unheeded="clients of Jupiter go by the address, and heed no weight",
+    place=place,
+)

@@ -6,6 +6,7 @@ from lbctl.discovery.address import is_address, parse_address
 from lbctl.discovery.codecs.base import COMMON_ROOTS, Claim, Codec, Draft, Found, Skip
 from lbctl.discovery.codecs.leaf import leaf_warnings
 from lbctl.discovery.codecs.record import Record
+from lbctl.discovery.codecs.registration import Registration, Wanted
 from lbctl.discovery.codecs.weak import answers, looks_like_json, place, stands_alone
 from lbctl.discovery.flaws import Unusable
 
@@ -42,4 +43,10 @@ def _in_full(flaw: Unusable) -> Unusable:
     return Unusable(flaw.code, f"{flaw.reason}, and the key does not end in an address")
 
 
-CODEC = Codec("plain", parse, roots=COMMON_ROOTS, weak=True, place=place)
+def write(wanted: Wanted) -> Registration:
+    """Spell an address under itself."""
+    address = str(wanted.endpoint)
+    return Registration(wanted.key("/services/", wanted.service, address), address.encode())
+
+
+CODEC = Codec("plain", parse, roots=COMMON_ROOTS, weak=True, write=write, place=place)

@@ -13,6 +13,7 @@ from lbctl.discovery.address import check_control, is_address, parse_address
 from lbctl.discovery.codecs.base import Claim, Codec, Draft, Found, Place, Skip
 from lbctl.discovery.codecs.forms import decoded, fields
 from lbctl.discovery.codecs.record import Record
+from lbctl.discovery.codecs.registration import Keeper
 from lbctl.discovery.codecs.text_weight import parse_text_weight
 from lbctl.discovery.flaws import Unusable
 from lbctl.model import Endpoint
@@ -30,7 +31,7 @@ _KEY = re.compile(
 def parse(record: Record, claim: Claim) -> Found | Skip | None:
     """Read one server; without a network in its key it is rpcx's if the markers say so, and means TCP."""
     if _is_marker(record):
-        return Skip("a marker of rpcx")
+        return Skip("a marker, as rpcx writes them, not an instance")
     key = _split(record)
     if key is not None:
         endpoint, network = _endpoint(key["network"], key["address"]), key["network"]
@@ -62,6 +63,13 @@ def reweigh(value: bytes, weight: int) -> bytes:
     return "&".join(pairs).encode("utf-8")
 
 
+def enable(value: bytes, on: bool) -> bytes:
+    """Say in the field ``state`` that a server is inactive, or say nothing of it."""
+    pairs = value.decode("utf-8").split("&") if value else []
+    pairs = [pair for pair in pairs if decoded(pair.partition("=")[0]) != "state"]
+    return "&".join(pairs if on else [*pairs, "state=inactive"]).encode("utf-8")
+
+
 def _is_marker(record: Record) -> bool:
     value = record.value
     return value == _MARKER or (b":" not in value and value != b"" and value == record.leaf.encode())
@@ -72,14 +80,13 @@ def _split(record: Record) -> re.Match[str] | None:
 
 
 def _is_marked(record: Record, claim: Claim) -> bool:
-    if not is_address(record.leaf):
-        return False
+    """Whether it is rpcx that has a key without a network: its siblings are, or the folder above says so."""
+    if claim.owned or not is_address(record.leaf):
+        return claim.owned
     if claim.layout == _NAME:
         return True
-    if record.value and b"=" not in record.value:
-        return False
-    base = record.folder.rstrip("/").rpartition("/")[0]
-    return record.value_of(base) == _MARKER
+    is_form = not record.value or b"=" in record.value
+    return is_form and record.value_of(record.folder.rstrip("/").rpartition("/")[0]) == _MARKER
 
 
 def _endpoint(network: str, address: str) -> Endpoint:
@@ -113,4 +120,6 @@ def _weight(metadata: Metadata) -> tuple[int, tuple[str, ...]]:
     return weight, warnings
 
 
-CODEC = Codec(_NAME, parse, reweigh=reweigh, place=place)
+_KEEPER = Keeper(restores="rpcx puts a key back at its next update")
+
+CODEC = Codec(_NAME, parse, reweigh=reweigh, enable=enable, keeper=_KEEPER, place=place)

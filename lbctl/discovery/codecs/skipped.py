@@ -8,6 +8,7 @@ from lbctl.discovery.codecs.record import Record
 
 # Often many, or secret: a scan counts them and does not read their values.
 TREES: Final = {
+    "/lbctl/": "lbctl's own notes",
     "/registry/": "Kubernetes data",
     "/calico/": "Calico data",
     "/prometheus/job/": "a Prometheus target: an HTTP governor, not gRPC",

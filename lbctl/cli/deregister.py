@@ -1,0 +1,76 @@
+"""``lbctl deregister``: registrations deleted."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+from lbctl.cli.drain import AddressesArgument, ServiceArgument
+from lbctl.cli.options import with_settings
+from lbctl.cli.settings import Settings
+from lbctl.cli.weight_options import WriteFlags
+from lbctl.cli.writing import FORMATS, Proposal, refuse_unasked, settle
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from lbctl.commands.deregister import Deletion
+    from lbctl.commands.rewriting import Registered
+    from lbctl.discovery.change_report import ChangeReport
+
+SUMMARY = "delete registrations, such as what a crash left behind"
+ABOUT = """\
+Delete the keys of instances, for every client; an address that has several keys loses all of them.
+
+A key is only deleted while it is as it was read; its lease, and whatever else goes by that, stays. On a terminal you
+are asked first; elsewhere -y is needed. Who registered it and still runs may bring it back: to let a running instance
+rest, drain it."""
+EXAMPLES = (
+    "lbctl deregister echo 127.0.0.1:50061",
+    "lbctl deregister echo /services/echo/127.0.0.1:50061 -y",
+    "lbctl deregister echo 127.0.0.1:50061 --dry-run -o json",
+)
+
+
+@with_settings(outputs=FORMATS, layouts=True, headers=True)
+def deregister(service: ServiceArgument, addresses: AddressesArgument, *, write: WriteFlags, settings: Settings) -> int:
+    """Delete registrations."""
+    from lbctl.cli.change_output import ChangePrinter
+
+    refuse_unasked(write, settings)
+    return settle(_offered(service, addresses, settings), write, ChangePrinter(settings))
+
+
+def _offered(service: str, addresses: Sequence[str], settings: Settings) -> Proposal[ChangeReport]:
+    import asyncio
+
+    from lbctl.cli.registry import etcd_config
+    from lbctl.clock import SystemClock
+    from lbctl.commands.deregister import left, planned, report
+    from lbctl.commands.drain import notes
+    from lbctl.commands.rewriting import Where, registered, write
+    from lbctl.discovery.weight_report import WRITTEN
+    from lbctl.etcd.client import Etcd
+
+    config = etcd_config(settings)
+
+    async def prepared() -> tuple[Registered, tuple[Deletion, ...]]:
+        async with Etcd(config) as etcd:
+            found = await registered(etcd, Where(service, settings.prefix, settings.format), usable=False)
+            return found, planned(found, addresses, await notes(etcd, found))
+
+    async def written() -> ChangeReport:
+        async with Etcd(config) as etcd:
+            return replace(shown, state=WRITTEN, revision=await write(etcd, plan))
+
+    found, plan = asyncio.run(prepared())
+    shown = report(found, plan, SystemClock().wall())
+    remaining, name = left(found, plan), found.service.name
+    return Proposal(
+        report=shown,
+        changes=len(plan),
+        question=f"Delete {'it' if len(plan) == 1 else 'them'} for every client?",
+        about=f"{len(found.service.instances)} instances, {remaining} left",
+        warning="" if remaining else f"no instance of {name} is left",
+        write=written,
+    )

@@ -1,0 +1,153 @@
+"""Commands that change the registry: what they show, whom they ask, and when they write nothing."""
+
+from __future__ import annotations
+
+import sys
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Coroutine
+from contextlib import suppress
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, Final, Generic, TypeVar
+
+from lbctl.cli.screens import caps_of
+from lbctl.cli.settings import Settings
+from lbctl.cli.weight_options import WriteFlags
+from lbctl.errors import ExitCode, UsageError
+
+if TYPE_CHECKING:
+    from lbctl.view.plain_table import Rendered
+    from lbctl.view.services import Look
+    from lbctl.view.theme import Glyphs, Style
+
+FORMATS: Final = ("table", "wide", "json", "jsonl", "yaml")
+
+R = TypeVar("R")
+
+
+class Printer(ABC, Generic[R]):
+    """Prints reports in the format asked for: results to standard output, questions and notes to standard error."""
+
+    def __init__(self, settings: Settings) -> None:
+        self._settings = settings
+        self._caps = caps_of(settings)
+        self._hidden: list[str] = []
+
+    @abstractmethod
+    def table(self, report: R, look: Look) -> Rendered:
+        """A report for people."""
+
+    @abstractmethod
+    def document(self, report: R) -> dict[str, Any]:
+        """A report for programs."""
+
+    @abstractmethod
+    def became(self, report: R) -> str:
+        """Say in a line what became of a report, and what may undo it."""
+
+    def found(self, report: R) -> None:
+        """Print the result."""
+        self.result(report)
+        self.note(self.became(report))
+
+    def result(self, report: R) -> None:
+        """Print the result, or one of many."""
+        print(self.text(report), flush=True)  # noqa: T201
+
+    def plan(self, report: R) -> None:
+        """Show what is about to be written, to be asked about."""
+        caps = self._caps
+        self._say(self._table(report, caps.err_style, caps.err_glyphs, caps.out_width))
+
+    def note(self, line: str) -> None:
+        """One line to standard error, unless -q."""
+        if not self._settings.quiet:
+            self._say(line)
+
+    def agreed(self, question: str) -> bool:
+        """Ask on the terminal; anything but yes is no."""
+        print(f"{question} [y/N] ", end="", file=sys.stderr, flush=True)  # noqa: T201
+        return sys.stdin.readline().strip().lower() in ("y", "yes")
+
+    @property
+    def is_table(self) -> bool:
+        return self._settings.output in ("table", "wide")
+
+    def text(self, report: R) -> str:
+        """A report in the format asked for."""
+        from lbctl.view import output
+
+        match self._settings.output:
+            case "json":
+                return output.as_json(self.document(report))
+            case "jsonl":
+                return output.as_json_line(self.document(report))
+            case "yaml":
+                return output.as_yaml(self.document(report))
+        caps = self._caps
+        width = None if self._settings.output == "wide" else caps.out_width
+        return self._table(report, caps.out_style, caps.out_glyphs, width)
+
+    def _table(self, report: R, style: Style, glyphs: Glyphs, width: int | None) -> str:
+        from lbctl.view.services import Look
+
+        look = Look(style, glyphs, width, headers=not self._settings.no_headers)
+        table = self.table(report, look)
+        if table.hidden and table.hidden != self._hidden:
+            self._hidden = table.hidden  # once is enough
+            self.note(f"hidden: {', '.join(table.hidden)} (use -o wide)")
+        return "\n".join(table.lines)
+
+    @staticmethod
+    def _say(text: str) -> None:
+        with suppress(OSError):  # nobody reads it any more
+            print(text, file=sys.stderr, flush=True)  # noqa: T201
+
+
+@dataclass(frozen=True, slots=True)
+class Proposal(Generic[R]):
+    """What a command is about to write. ``write`` does it and returns the report of it."""
+
+    report: R
+    changes: int
+    question: str
+    about: str
+    warning: str
+    write: Callable[[], Coroutine[Any, Any, R]]
+
+
+def refuse_unasked(write: WriteFlags, settings: Settings) -> None:
+    """Raise UsageError where nothing may be written, or nobody could be asked."""
+    if write.dry_run and write.yes:
+        raise UsageError("--dry-run and -y contradict each other")
+    if write.dry_run:
+        return
+    if settings.read_only:
+        raise read_only(settings)
+    if not write.yes and not sys.stdin.isatty():
+        raise UsageError("standard input is no terminal, so nobody can be asked", "give -y to write, or --dry-run")
+
+
+def read_only(settings: Settings) -> UsageError:
+    """Say that nothing may be written, and since when."""
+    return UsageError(
+        f"{settings.origins.get('read_only', '--read-only')}: nothing is written to etcd", "use --dry-run"
+    )
+
+
+def settle(proposal: Proposal[R], flags: WriteFlags, printer: Printer[R]) -> int:
+    """Show it, ask, write, and tell; returns the exit status."""
+    import asyncio
+
+    if flags.dry_run or not proposal.changes:
+        printer.found(proposal.report)
+        return ExitCode.OK
+    if proposal.warning:
+        printer.note(f"warning: {proposal.warning}")
+    if not flags.yes:
+        printer.plan(proposal.report)
+        printer.note(proposal.about)
+        if not printer.agreed(proposal.question):
+            printer.note("nothing was written")
+            return ExitCode.CHECK_FAILED
+    printer.found(asyncio.run(proposal.write()))
+    return ExitCode.OK

@@ -1,0 +1,223 @@
+"""``lbctl register``: one instance registered for as long as lbctl runs, or for as long as a command does."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import shutil
+import signal
+import sys
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from datetime import datetime
+from pathlib import Path
+from typing import Final, NamedTuple, Protocol
+
+from lbctl.commands.heard import Heard
+from lbctl.commands.rewriting import text
+from lbctl.demo.guest import CommandNotFound, Guest
+from lbctl.discovery.change_report import REGISTER, ChangeReport, ChangeRow
+from lbctl.discovery.codecs.registration import Registration, Wanted
+from lbctl.discovery.registering import Preview, preview, registration
+from lbctl.discovery.weight_report import DRY_RUN
+from lbctl.errors import ExitCode, RegistryError
+from lbctl.etcd.client import Etcd
+from lbctl.etcd.keepalive import KeyTaken, LeaseKeeper
+from lbctl.etcd.swap import Swap, swap
+from lbctl.model import Entry
+from lbctl.rpc import OWN_VARIABLES
+
+_CLOSE_WITHIN_S: Final = 2.0
+
+
+@dataclass(frozen=True, slots=True)
+class Register:
+    """What to register, for how long after lbctl is gone (None: for ever), and the command to run meanwhile."""
+
+    layout: str
+    wanted: Wanted
+    ttl_s: int | None = 10
+    command: tuple[str, ...] = ()
+    environ: Mapping[str, str] = field(default_factory=lambda: dict(os.environ), hash=False)
+
+    def spell(self, lease: int) -> Registration:
+        """The key and its value, for a lease."""
+        return registration(self.layout, self.wanted._replace(lease=lease))
+
+
+class Found(NamedTuple):
+    """What is to be written, and what is there now; ``read_at`` is 0 where there is no such key."""
+
+    preview: Preview
+    there: Entry | None
+    revision: int
+
+    @property
+    def read_at(self) -> int:
+        return 0 if self.there is None else self.there.mod_revision
+
+
+class Stands(NamedTuple):
+    """What is registered; ``lease`` is 0 for a key that stays."""
+
+    key: str
+    value: str
+    lease: int
+
+
+@dataclass(frozen=True, slots=True)
+class Talk:
+    """Where it speaks: once when it is registered, and whenever something changes."""
+
+    stands: Callable[[Stands], None]
+    note: Callable[[str], None]
+
+
+async def look(etcd: Etcd, request: Register) -> Found:
+    """See what is there before anything is written."""
+    coming = preview(request.layout, request.wanted)
+    there = None if coming.named_by_lease else await etcd.get(coming.key.encode())
+    return Found(coming, there, (await etcd.status()).revision if there is None else there.mod_revision)
+
+
+def report(request: Register, found: Found, at: datetime) -> ChangeReport:
+    """What there is to show before anything is written."""
+    there = found.there
+    row = ChangeRow(
+        key=found.preview.key,
+        address=str(request.wanted.endpoint),
+        lease=_lease(request, there),
+        value=None if there is None else text(there.value),
+        new_value=text(found.preview.value),
+    )
+    return ChangeReport(at, REGISTER, request.wanted.service, request.layout, found.revision, DRY_RUN, (row,))
+
+
+def _lease(request: Register, there: Entry | None) -> int | None:
+    if there is not None:
+        return there.lease
+    return 0 if request.ttl_s is None else None
+
+
+async def once(etcd: Etcd, request: Register, read_at: int) -> tuple[Stands, int]:
+    """Register and leave; returns what stands, and since which revision. Raises KeyTaken where the key has changed."""
+    lease = 0 if request.ttl_s is None else await etcd.grant(request.ttl_s)
+    key, value = request.spell(lease)
+    written = await swap(etcd, [Swap(key, value, read_at, lease)])
+    if not written.done:
+        if lease:
+            await etcd.revoke(lease)
+        raise KeyTaken(f"{text(key)} changed since it was read: nothing was written", "look at it and try again")
+    return Stands(text(key), text(value), lease), written.revision
+
+
+async def run(etcd: Etcd, request: Register, read_at: int, talk: Talk) -> int:
+    """Stay registered until a signal, or until the command has ended; returns the exit status.
+
+    That is the command's own where there is one. Raises what registering raises, before the command is started.
+    """
+    command = _found(request.command, request.environ)
+    with Heard() as heard:
+        holder = _holder(etcd, request, read_at, talk)
+        try:
+            number = await heard.during(holder.start())
+            if number is None:
+                talk.stands(Stands(text(holder.key), text(request.spell(holder.lease).value), holder.lease))
+                if command:
+                    return await _carry(command, request, holder, heard)
+                number = await heard.next()
+            return 128 + number if number == getattr(signal, "SIGHUP", None) else ExitCode.OK
+        finally:
+            if not await holder.close():
+                talk.note(f"{text(holder.key)} could not be deleted: etcd does not answer; {_remains(request)}")
+
+
+async def _carry(command: tuple[str, ...], request: Register, holder: Holder, heard: Heard) -> int:
+    """Run the command to its end and return its status; at a signal its clients hear of it before it does."""
+    environ = {name: value for name, value in request.environ.items() if name not in OWN_VARIABLES}
+    guest = await Guest.start(command, environ)
+    leaving = asyncio.create_task(guest.wait())
+    try:
+        while True:
+            hearing = asyncio.create_task(heard.next())
+            await asyncio.wait({leaving, hearing}, return_when=asyncio.FIRST_COMPLETED)
+            if leaving.done():
+                hearing.cancel()
+                return leaving.result()
+            await holder.close()
+            guest.forward(hearing.result())
+    finally:
+        await guest.finish()
+        leaving.cancel()
+
+
+class Holder(Protocol):
+    """Keeps one key in etcd between start and close."""
+
+    key: bytes
+    lease: int
+
+    async def start(self) -> None: ...
+
+    async def close(self) -> bool: ...
+
+
+class _Permanent:
+    """Holds a key without a lease: whoever kills lbctl leaves it behind."""
+
+    def __init__(self, etcd: Etcd, registered: Registration, read_at: int) -> None:
+        self.key, self._value = registered
+        self.lease = 0
+        self._etcd = etcd
+        self._read_at = read_at
+        self._stands = False
+
+    async def start(self) -> None:
+        """Write the key; raises KeyTaken where it is not as it was read."""
+        self._stands = True
+        written = await swap(self._etcd, [Swap(self.key, self._value, self._read_at, 0)])
+        if not written.done:
+            self._stands = False
+            raise KeyTaken(
+                f"{text(self.key)} changed since it was read: nothing was written", "look at it and try again"
+            )
+
+    async def close(self) -> bool:
+        """Delete the key, unless somebody has put it under a lease; False when etcd could not be told in time."""
+        if not self._stands:
+            return True
+        try:
+            async with asyncio.timeout(_CLOSE_WITHIN_S):
+                entry = await self._etcd.get(self.key)
+                if entry is not None and not entry.lease:
+                    await self._etcd.delete_if(self.key, entry.mod_revision)
+        except (RegistryError, TimeoutError):
+            return False
+        self._stands = False
+        return True
+
+
+def _holder(etcd: Etcd, request: Register, read_at: int, talk: Talk) -> Holder:
+    if request.ttl_s is None:
+        return _Permanent(etcd, request.spell(0), read_at)
+    return LeaseKeeper(etcd, request.spell, request.ttl_s, talk.note, read_at=read_at, restores=True)
+
+
+def _remains(request: Register) -> str:
+    if request.ttl_s is None:
+        return "it stays there"
+    return f"it goes with its lease, within {request.ttl_s}s"
+
+
+def _found(command: tuple[str, ...], environ: Mapping[str, str]) -> tuple[str, ...]:
+    """The command with its program as a path; raises CommandNotFound before anything is written."""
+    if not command:
+        return ()
+    program = shutil.which(command[0], path=environ.get("PATH", os.defpath))
+    if program is None and command[0] == "lbctl":
+        program = shutil.which("lbctl", path=str(Path(sys.executable).parent))
+    if program is None:
+        raise CommandNotFound(
+            f"command not found: {command[0]}", "usage: lbctl register SERVICE ADDRESS [OPTIONS] -- COMMAND [ARGS]..."
+        )
+    return (program, *command[1:])
