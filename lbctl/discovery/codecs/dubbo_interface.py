@@ -18,8 +18,11 @@ from lbctl.discovery.flaws import Unusable
 
 _ROOT: Final = "/dubbo/"
 _MARK: Final = "%3a%2f%2f"
-_KEY = re.compile(r"/[^/]*/(?P<interface>[^/]*)/(?P<category>[a-z]+)/[^/]+", re.DOTALL)
+_KEY = re.compile(
+    r"/[^/]*/(?P<interface>[^/]*)/(?P<category>providers|consumers|routers|configurators)/[^/]+", re.DOTALL
+)
 _CATEGORY = re.compile(r"/[^/]+/[^/]+/(providers|consumers|routers|configurators)", re.DOTALL)
+_SCHEME = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*", re.ASCII)
 _OTHERS: Final = {
     "consumers": "a consumer, not an instance",
     "routers": "a routing rule, not an instance",
@@ -33,19 +36,18 @@ def parse(record: Record, claim: Claim) -> Found | Skip | None:
     """Read the URL of a provider; the value says nothing."""
     if _is_directory(record):
         return Skip("a directory of Dubbo")
-    key = _split(record)
-    if key is None:
+    key = _KEY.fullmatch(record.key)
+    if key is None or not (_has_url(record) or claim.owned):
         return None
-    category = key["category"]
-    if category in _OTHERS:
-        return Skip(_OTHERS[category])
+    if key["category"] in _OTHERS:
+        return Skip(_OTHERS[key["category"]])
     decoded(key["interface"])
-    return Found((_draft(decoded(record.leaf)),)) if category == "providers" else None
+    return Found((_draft(decoded(record.leaf)),))
 
 
 def place(record: Record, claim: Claim) -> Place:
     """A service is an interface, whatever its group and its version."""
-    key = _split(record)
+    key = _KEY.fullmatch(record.key)
     if key is None:
         return place_of(record, claim)
     try:
@@ -56,7 +58,9 @@ def place(record: Record, claim: Claim) -> Place:
 
 def _draft(url: str) -> Draft:
     check_control(url)
-    scheme, _, rest = url.partition("://")
+    scheme, mark, rest = url.partition("://")
+    if not mark or not _SCHEME.fullmatch(scheme):
+        raise Unusable("bad_address", "not a URL, percent-encoded, at the end of the key")
     location, _, query = rest.partition("?")
     authority = location.partition("/")[0].rpartition("@")[2]
     metadata = parameters(query)
@@ -74,10 +78,8 @@ def _weight(text: str) -> tuple[int, tuple[str, ...]]:
     return weight, warnings
 
 
-def _split(record: Record) -> re.Match[str] | None:
-    if _MARK not in record.leaf.lower():
-        return None
-    return _KEY.fullmatch(record.key)
+def _has_url(record: Record) -> bool:
+    return _MARK in record.leaf.lower()
 
 
 def _is_directory(record: Record) -> bool:
@@ -87,7 +89,7 @@ def _is_directory(record: Record) -> bool:
     key = record.key
     if _CATEGORY.fullmatch(key) or key == _ROOT.rstrip("/") or (key.startswith(_ROOT) and key.count("/") == 2):
         return True
-    return not is_address(record.leaf) and _MARK not in record.leaf.lower() and record.has_children
+    return not is_address(record.leaf) and not _has_url(record) and record.has_children
 
 
 CODEC = Codec("dubbo-interface", parse, roots=(_ROOT,), place=place)
