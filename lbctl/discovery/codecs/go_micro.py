@@ -33,9 +33,10 @@ def parse(record: Record, claim: Claim) -> Found | None:
 
 
 def _is_mine(document: Document, record: Record, claim: Claim) -> bool:
-    """Anybody may list nodes; go-micro lists endpoints, too, and some of its services have no node left."""
+    """Anybody may have a name and nodes, as APISIX does: endpoints tell, or one more member where the key does, too."""
     keys = document.keys()
-    return {"name", "nodes", "endpoints"} <= keys or ({"name", "nodes"} <= keys and is_claimed(record, claim))
+    tells = "endpoints" in keys or (bool(keys & {"version", "metadata"}) and is_claimed(record, claim))
+    return {"name", "nodes"} <= keys and tells
 
 
 def _drafts(record: Record, members: Members) -> tuple[Draft, ...]:

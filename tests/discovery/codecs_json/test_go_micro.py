@@ -107,7 +107,11 @@ def test_an_empty_name_is_none() -> None:
 def test_anybody_s_list_of_nodes_is_nobody_s() -> None:
     config = {"name": "cluster", "nodes": ["a", "b"]}
     assert rows("/conf/cache/main", config) == []
-    assert flaw("/micro/registry/cluster/x", config).code == "wrong_type"
+    assert flaw("/micro/registry/cluster/x", config).code == "unknown_layout"
+    assert flaw("/micro/registry/cluster/x", config | {"version": "1"}).code == "wrong_type"
+    upstream = {"name": "orders", "type": "roundrobin", "nodes": [{"host": "10.0.0.1", "port": 90, "weight": 1}]}
+    assert rows("/gateway/upstreams/1", upstream) == []
+    assert flaw("/gateway/upstreams/10.0.0.1:90", upstream).layout == "json"
 
 
 def test_it_is_told_from_kratos_by_its_nodes_whatever_endpoints_are() -> None:
