@@ -6,6 +6,7 @@ from collections import Counter, defaultdict
 from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
+from lbctl.discovery.askers import Askers
 from lbctl.discovery.codecs import CODECS, Claim, Codec, Decoded, Record
 from lbctl.discovery.reading import Reader, Trial, trial
 from lbctl.model import Entry, Instance, Invalid, Service
@@ -55,7 +56,7 @@ class Catalog:
         self._decoded: dict[bytes, Decoded] = {}
         self._unclaimed: set[bytes] = set()
         self._doubtful: set[bytes] = set()  # unusable as a weak layout; a strong one may have them, too
-        self._unsettled: set[bytes] = set()  # what they are goes by what other keys there are
+        self._askers = Askers()
 
     def put(self, entry: Entry) -> None:
         """Take a key's newest value."""
@@ -65,6 +66,7 @@ class Catalog:
             self._unclaimed.add(entry.key)
             return
         self._parents.update(_parents(entry.key))
+        self._askers.changed(entry.key.decode(), _parents(entry.key))
         self._decode(entry.key)
 
     def remove(self, key: bytes) -> None:
@@ -74,8 +76,11 @@ class Catalog:
         self._decoded.pop(key, None)
         self._unclaimed.discard(key)
         self._doubtful.discard(key)
-        self._unsettled.discard(key)
-        for parent in _parents(key) if _is_text(key) else ():
+        if not _is_text(key):
+            return
+        self._askers.forget(key)
+        self._askers.changed(key.decode(), _parents(key))
+        for parent in _parents(key):
             self._parents[parent] -= 1
             if not self._parents[parent]:
                 del self._parents[parent]
@@ -141,12 +146,11 @@ class Catalog:
             self._decoded[key] = decoded
             if decoded.invalid and self._reader.is_weak(decoded.layout):
                 self._doubtful.add(key)
-        if record.asked:
-            self._unsettled.add(key)
+        self._askers.asked(key, record.asked)
 
     def _found(self) -> list[tuple[bytes, Decoded]]:
         """What became of every key that a layout has, in key order."""
-        for key in [*self._unsettled]:
+        for key in self._askers.take_stale():
             self._decode(key)
         return sorted((self._decoded | self._found_late()).items())
 

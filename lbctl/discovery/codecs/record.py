@@ -41,7 +41,8 @@ ALONE: Final[Relatives] = _Nobody()
 class Record:
     """``folder`` is the key up to its last slash, with it; ``leaf`` is what follows.
 
-    ``asked`` tells whether a layout wanted to know of other keys: what it said may then change when they do.
+    ``asked`` is what layouts wanted to know of other keys, ``/a`` for a value and ``/a/`` for what is below: what they
+    said may then change when those do.
     """
 
     __slots__ = ("_json", "_relatives", "_speaks", "asked", "entry", "folder", "key", "leaf", "value")
@@ -52,7 +53,7 @@ class Record:
         self.value = entry.value
         folder, slash, self.leaf = key.rpartition("/")
         self.folder = folder + slash
-        self.asked = False
+        self.asked: tuple[str, ...] = ()
         self._relatives = relatives
         self._json: Any = _UNREAD
         self._speaks: bool | None = None
@@ -124,12 +125,12 @@ class Record:
     @property
     def has_children(self) -> bool:
         """Whether there are keys below this one."""
-        self.asked = True
+        self.asked += (f"{self.key}/",)
         return self._relatives.has_children(self.key)
 
     def value_of(self, key: str) -> bytes | None:
         """The value of another key of the same reading."""
-        self.asked = True
+        self.asked += (key,)
         return self._relatives.value_of(key)
 
 
