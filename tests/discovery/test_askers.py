@@ -50,8 +50,8 @@ def read_again(catalog: Catalog, read: list[str]) -> bool:
 )
 def test_a_key_is_read_again_once_when_what_it_asked_about_changes(question: str, key: bytes, concerned: bool) -> None:
     catalog, read = catalog_and_readings(question)
-    for change in (lambda: catalog.put(Entry(key, b"1")), lambda: catalog.put(Entry(key, b"2"))):
-        change()
+    for value in (b"1", b"2"):
+        catalog.put(Entry(key, value))
         assert read_again(catalog, read) is concerned
     catalog.remove(key)
     assert read_again(catalog, read) is concerned
