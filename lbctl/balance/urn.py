@@ -11,6 +11,7 @@ weight over the greatest of its class as the chance: after one or two draws.
 from __future__ import annotations
 
 from collections.abc import Callable
+from math import floor
 from typing import Generic, Protocol, TypeVar
 
 
@@ -90,7 +91,7 @@ class Urn(Generic[Item]):
         members, most = found.members, found.most
         place = point / found.total * len(members)  # what is left of a number is as even as the number was
         while True:
-            item = members[int(place)]
+            item = members[floor(place)]
             if place % 1.0 * most < item.chance:
                 return item
             place = self._random() * len(members)

@@ -25,6 +25,7 @@ from typing import Final
 from lbctl.balance.hashing.functions import crc32, md5_first, md5_words, murmur3
 from lbctl.balance.hashing.ring import Ring
 
+_SHORT: Final = 32  # bytes of a key for which a number of a few words is quicker than one that is cut at every step
 MOST_POINTS: Final = 1 << 19  # of a ring: beyond, every node gets its part of so many
 
 
@@ -77,6 +78,10 @@ def _twemproxy_counts(weights: Sequence[float], replicas: int) -> list[int]:
 def _twemproxy_key(key: bytes) -> int:
     """FNV-1a of 64 bits of which only the lower 32 are kept at every step; bytes are signed, as chars are."""
     found = 0x84222325
+    if len(key) <= _SHORT and key.isascii():  # what is above 32 bits changes nothing below
+        for byte in key:
+            found = (found ^ byte) * 0x1B3
+        return found & 0xFFFFFFFF
     for byte in key:
         found = (found ^ (byte if byte < 0x80 else byte | 0xFFFFFF00)) * 0x1B3 & 0xFFFFFFFF
     return found
