@@ -11,150 +11,121 @@ from __future__ import annotations
 
 from bisect import bisect_left, insort
 from collections import OrderedDict
-from collections.abc import Callable, Sequence
-from functools import partial
-from heapq import heapify, heappop, heappush
-from math import log
+from collections.abc import Callable, Iterator, Sequence
+from itertools import repeat, starmap
+from math import log2
 
 from lbctl.balance.levels import Level, Spot
 
 
-class Listed:
+class Listed(Level):
     """The first of all."""
 
-    __slots__ = ("is_queued", "key", "members", "total")
+    __slots__ = ("members",)
 
     def __init__(self, key: float) -> None:
-        self.key = key
-        self.total = 0
-        self.is_queued = False
-        self.members: list[tuple[int, Spot]] = []
+        super().__init__(key)
+        self.others = self.members = list[tuple[int, Spot]]()
 
-    def add(self, spot: Spot) -> None:
-        insort(self.members, (spot.index, spot))
-        self.total += 1
-
-    def remove(self, spot: Spot) -> None:
-        members = self.members
-        del members[bisect_left(members, (spot.index, spot))]
-        self.total -= 1
+    def drop(self, spot: Spot) -> None:
+        del self.members[bisect_left(self.members, (spot.index, spot))]
 
     def pop(self) -> Spot:
-        self.total -= 1
-        return self.members.pop(0)[1]
+        return self.ordered().pop(0)[1]
 
-    def undo(self, spot: Spot) -> None:
-        """Nothing has come of the choice."""
+    def ordered(self) -> list[tuple[int, Spot]]:
+        """Return the members, whom all have joined now."""
+        for spot in self.fresh:
+            insort(self.members, (spot.index, spot))
+        self.fresh.clear()
+        return self.members
 
 
-class Rotating:
+class Rotating(Level):
     """The one that has waited longest."""
 
-    __slots__ = ("_members", "is_queued", "key", "total")
+    __slots__ = ("_line",)
 
     def __init__(self, key: float) -> None:
-        self.key = key
-        self.total = 0
-        self.is_queued = False
-        self._members: OrderedDict[Spot, None] = OrderedDict()
-
-    def add(self, spot: Spot) -> None:
-        self._members[spot] = None
-        self.total += 1
-
-    def remove(self, spot: Spot) -> None:
-        del self._members[spot]
-        self.total -= 1
+        super().__init__(key)
+        self.fresh = self._line = OrderedDict[Spot, None]()
 
     def pop(self) -> Spot:
-        self.total -= 1
-        return self._members.popitem(last=False)[0]
-
-    def undo(self, spot: Spot) -> None:
-        """Nothing has come of the choice."""
+        return self._line.popitem(last=False)[0]
 
 
-class Even:
+class Even(Level):
     """One by chance, each as likely as any other."""
 
-    __slots__ = ("_members", "_random", "is_queued", "key", "total")
+    __slots__ = ("_members", "_random")
 
     def __init__(self, key: float, random: Callable[[], float]) -> None:
-        self.key = key
-        self.total = 0
-        self.is_queued = False
+        super().__init__(key)
         self._random = random
-        self._members: list[Spot] = []
+        self.others = self._members = list[Spot]()
 
-    def add(self, spot: Spot) -> None:
-        spot.place = self.total
-        self._members.append(spot)
-        self.total += 1
-
-    def remove(self, spot: Spot) -> None:
+    def drop(self, spot: Spot) -> None:
         last = self._members.pop()
         if last is not spot:
             place = last.place = spot.place
             self._members[place] = last
-        self.total -= 1
 
     def pop(self) -> Spot:
-        spot = self._members[int(self._random() * self.total)]
-        self.remove(spot)
-        return spot
+        members = self._members
+        total = len(members)
+        if self.fresh:
+            for spot in self.fresh:
+                spot.place = total
+                total += 1
+            members += self.fresh
+            self.fresh.clear()
+        place = int(self._random() * total)
+        chosen, last = members[place], members.pop()
+        if last is not chosen:
+            last.place = place
+            members[place] = last
+        return chosen
 
-    def undo(self, spot: Spot) -> None:
-        """Nothing has come of the choice."""
 
-
-class Drawn:
+class Drawn(Level):
     """One by chance and weight.
 
     Everybody waits for an exponential time with its weight as the rate, and who waits the least is chosen. What the
     others still have to wait is exponential again, so they need not draw anew, and who comes begins at the present.
     """
 
-    __slots__ = ("_ends", "_present", "_random", "_waiting", "is_queued", "key", "total")
+    __slots__ = ("_ends", "_line", "_present", "_waits")
 
-    def __init__(self, key: float, random: Callable[[], float]) -> None:
-        self.key = key
-        self.total = 0
-        self.is_queued = False
-        self._random = random
+    def __init__(self, key: float, waits: Iterator[float]) -> None:
+        super().__init__(key)
+        self._waits = waits  # all times are negative, so that the next to be chosen is the last of the line
         self._present = 0.0
-        self._waiting: dict[float, Spot] = {}
-        self._ends: list[float] = []  # of their waits, a heap, and some of those who have gone
+        self.others = self._ends = list[float]()
+        self._line: list[Spot] = []
 
-    def add(self, spot: Spot) -> None:
-        waiting, ends = self._waiting, self._ends
-        end = self._present - log(1.0 - self._random()) / spot.chance
-        while end in waiting:  # hardly ever
-            end = self._present - log(1.0 - self._random()) / spot.chance
-        waiting[end] = spot
-        spot.waits_until = end
-        heappush(ends, end)
-        self.total += 1
-        if len(ends) > 64 + 3 * self.total:
-            ends[:] = waiting
-            heapify(ends)
-
-    def remove(self, spot: Spot) -> None:
-        del self._waiting[spot.waits_until]
-        self.total -= 1
+    def drop(self, spot: Spot) -> None:
+        at = bisect_left(self._ends, spot.waits_until)
+        while self._line[at] is not spot:
+            at += 1
+        del self._ends[at], self._line[at]
 
     def pop(self) -> Spot:
-        ends, waiting = self._ends, self._waiting
-        while True:
-            end = heappop(ends)
-            if end in waiting:
-                self._present = end
-                self.total -= 1
-                return waiting.pop(end)
-
-    def undo(self, spot: Spot) -> None:
-        """Nothing has come of the choice."""
+        ends, line = self._ends, self._line
+        if self.fresh:
+            present, waits = self._present, self._waits
+            for spot in self.fresh:
+                end = spot.waits_until = present + next(waits) / spot.chance
+                at = bisect_left(ends, end)
+                ends.insert(at, end)
+                line.insert(at, spot)
+            self.fresh.clear()
+        self._present = ends.pop()
+        return line.pop()
 
 
 def drawn(chances: Sequence[int], random: Callable[[], float]) -> Callable[[float], Level]:
     """Return what makes levels that draw, for peers of these weights."""
-    return partial(Even if len(set(chances)) == 1 else Drawn, random=random)
+    if len(set(chances)) == 1:
+        return lambda key: Even(key, random)
+    waits = map(log2, filter(None, starmap(random, repeat(()))))  # in units of their own, which is all the same
+    return lambda key: Drawn(key, waits)

@@ -4,8 +4,9 @@ At every choice all that are on the level grow by their weight, and the one with
 call and pays the sum. A level counts its choices, and ``standing`` is the current weight less what these made it grow:
 so only those who come, go or pay are touched. All of one weight grow alike and stand in one row, in order.
 
-Where rows are many, only those at or above a bar are compared. It is known after how many choices a row will have grown
-up to the bar, so the others sleep until then. The bar is laid anew when nobody is above it, or too many are.
+Where rows are many, they are ranked by what they had at some choice. Nobody grows by more than the greatest weight, so
+it is enough to look at the first few, until the next could not have caught up with the best of these. With every choice
+these are more: once all rows have been looked at, so to speak, they are ranked anew.
 
 Numbers are whole: current weights times the number of peers, less the index, so that the greatest is also the first of
 equals.
@@ -15,15 +16,12 @@ from __future__ import annotations
 
 from bisect import bisect_left, insort
 from collections.abc import Sequence
-from heapq import heapify, heappop, heappush
 from typing import Final
 
-from lbctl.balance.levels import Spot
+from lbctl.balance.levels import Level, Spot
 from lbctl.balance.smooth import settled
 
-_FEW: Final = 8  # rows: they are all compared
-_ABOVE: Final = 4  # rows that a new bar leaves above it
-_MANY: Final = 16  # rows above the bar
+_FEW: Final = 24  # rows, at which ranking them does not pay
 _LOWEST: Final = -(1 << 200)  # below all current weights
 
 
@@ -33,13 +31,14 @@ class Turns:
     def __init__(self, spots: Sequence[Spot], owed: Sequence[float]) -> None:
         self.spots = spots
         self._sum = sum(spot.chance for spot in spots)
+        self._most = max(spot.chance for spot in spots) * len(spots)
         opening = settled(owed, [spot.chance for spot in spots])
         for spot, credit in zip(spots, opening, strict=True):
             spot.growth = spot.chance * len(spots)
             spot.standing = round(credit * self._sum) * len(spots) - spot.index
 
     def level(self, key: float) -> Smooth:
-        return Smooth(key, self.spots)
+        return Smooth(key, self.spots, self._most)
 
     def credits(self) -> list[float]:
         """The picks that everybody is owed, for who comes after."""
@@ -47,98 +46,111 @@ class Turns:
         return [(_current(spot) + spot.index) / scale for spot in self.spots]
 
 
-class Smooth:
+class Smooth(Level):
     """The one with the greatest current weight; rows are by what a choice makes them grow."""
 
-    __slots__ = ("_asleep", "_awake", "_bar", "_rows", "_spots", "choices", "is_queued", "key", "total")
+    __slots__ = ("_looks", "_many", "_most", "_ranked", "_rows", "_since", "_size", "_spots", "_sum", "choices")
 
-    def __init__(self, key: float, spots: Sequence[Spot]) -> None:
-        self.key = key
-        self.total = 0  # what all here grow by together
-        self.is_queued = False
-        self.choices = 0
+    def __init__(self, key: float, spots: Sequence[Spot], most: int) -> None:
+        super().__init__(key)
+        self.choices = 0  # since nobody was here
         self._spots = spots
-        self._rows: dict[int, list[int]] = {}
-        self._bar = _LOWEST
-        self._awake: set[int] = set()  # rows that may be above the bar; some may be gone
-        self._asleep: list[tuple[int, int]] = []  # a heap: the choice at which a row wakes up
+        self._size = len(spots)
+        self._most = most  # what a choice makes anybody grow
+        self._sum = 0  # what all who are not fresh grow by together
+        self.others = self._rows = dict[int, list[int]]()
+        self._many = False  # rows, when somebody came last
+        self._ranked: list[tuple[int, int]] = []  # of every row what it was not above then, and its growth
+        self._since = 0  # the choice at which they were ranked
+        self._looks = 0  # at rows since then
 
-    def add(self, spot: Spot) -> None:
-        growth, rows = spot.growth, self._rows
-        standing = spot.standing = spot.standing - self.choices * growth
-        if growth in rows:
-            insort(rows[growth], standing)
-        else:
-            rows[growth] = [standing]
-        self._awake.add(growth)
-        self.total += growth
-
-    def remove(self, spot: Spot) -> None:
+    def drop(self, spot: Spot) -> None:
         growth, standing = spot.growth, spot.standing
         row = self._rows[growth]
-        if len(row) > 1:
-            del row[bisect_left(row, standing)]
-        else:
+        del row[bisect_left(row, standing)]
+        if not row:
             del self._rows[growth]
         spot.standing = standing + self.choices * growth
-        self.total -= growth
+        self._sum -= growth
 
     def pop(self) -> Spot:
+        if self.fresh:
+            self._place()
         choices = self.choices = self.choices + 1
-        rows, greatest, best = self._rows, _LOWEST, 0
-        for growth, row in rows.items() if len(rows) <= _FEW else self._highest():
-            grown = row[-1] + choices * growth
-            if grown > greatest:
-                greatest, best = grown, growth
-        row = rows[best]
-        if len(row) > 1:
-            row.pop()
+        rows = self._rows
+        if self._many:
+            greatest, best = self._highest()
         else:
+            greatest = _LOWEST
+            for growth, row in rows.items():
+                grown = row[-1] + choices * growth
+                if grown > greatest:
+                    greatest, best = grown, growth
+        row = rows[best]
+        row.pop()
+        if not row:
             del rows[best]
-        spot = self._spots[-greatest % len(self._spots)]
-        spot.standing = greatest - self.total
-        self.total -= best
+            if not rows:
+                self.choices, self._many = 0, False  # small numbers are quicker
+        spot = self._spots[-greatest % self._size]
+        spot.standing = greatest - self._sum
+        self._sum -= best
         return spot
 
     def undo(self, spot: Spot) -> None:
         self.choices -= 1
-        spot.standing += self.total
+        spot.standing += self._sum
 
-    def _highest(self) -> Sequence[tuple[int, list[int]]]:
-        """Return the rows above the bar, the highest of all among them."""
-        rows, awake, asleep, choices, bar = self._rows, self._awake, self._asleep, self.choices, self._bar
-        while asleep and asleep[0][0] <= choices:
-            awake.add(heappop(asleep)[1])
-        above = []
-        for growth in [*awake]:
-            row = rows.get(growth)
-            if row and row[-1] + choices * growth >= bar:
-                above.append((growth, row))
-                continue
-            awake.remove(growth)
-            if row:
-                heappush(asleep, (_reaching(bar, row, growth), growth))
-        return above if 0 < len(above) <= _MANY else self._lay_bar()
+    def _place(self) -> None:
+        """Put who is fresh into the rows."""
+        rows, choices, total = self._rows, self.choices, self._sum
+        if not self._many:
+            self._ranked.clear()
+        for spot in self.fresh:
+            growth = spot.growth
+            standing = spot.standing = spot.standing - choices * growth
+            total += growth
+            if growth in rows:
+                insort(rows[growth], standing)
+            else:
+                rows[growth] = [standing]
+            if self._ranked:
+                insort(self._ranked, (standing + self._since * growth, growth))
+        self._sum = total
+        self._many = len(rows) > _FEW
+        self.fresh.clear()
 
-    def _lay_bar(self) -> Sequence[tuple[int, list[int]]]:
-        """Have a few rows above the bar, and return them."""
-        choices = self.choices
-        ranked = sorted(self._rows.items(), key=lambda each: each[1][-1] + choices * each[0], reverse=True)
-        above, below = ranked[:_ABOVE], ranked[_ABOVE:]
-        growth, row = above[-1]
-        bar = self._bar = row[-1] + choices * growth
-        self._awake = {growth for growth, _ in above}
-        self._asleep = [(_reaching(bar, row, growth), growth) for growth, row in below]
-        heapify(self._asleep)
-        return above
+    def _highest(self) -> tuple[int, int]:
+        """Return the greatest current weight of many rows, and its row."""
+        rows, choices = self._rows, self.choices
+        if not self._ranked or self._looks > len(rows):
+            self._rank()
+        ranked, since = self._ranked, self._since
+        slack = (choices - since) * self._most
+        greatest, best = _LOWEST, 0
+        at = place = len(ranked)
+        for known, growth in reversed(ranked):
+            if known + slack < greatest:
+                break
+            at -= 1
+            if growth in rows:
+                grown = rows[growth][-1] + choices * growth
+                if grown > greatest:
+                    greatest, best, place = grown, growth, at
+        self._looks += len(ranked) - at
+        del ranked[place]
+        row = rows[best]
+        if len(row) > 1:
+            insort(ranked, (row[-2] + since * best, best))
+        return greatest, best
 
-
-def _reaching(bar: int, row: Sequence[int], growth: int) -> int:
-    """The first choice at which a row is not below the bar."""
-    return -((row[-1] - bar) // growth)
+    def _rank(self) -> None:
+        since = self._since = self.choices
+        self._ranked = sorted([(row[-1] + since * growth, growth) for growth, row in self._rows.items()])
+        self._looks = 0
 
 
 def _current(spot: Spot) -> int:
     level = spot.level
     assert isinstance(level, Smooth), "turns are taken on levels of their own"
-    return spot.standing + level.choices * spot.growth
+    return spot.standing if spot in level.fresh else spot.standing + level.choices * spot.growth

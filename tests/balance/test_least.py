@@ -78,6 +78,19 @@ def test_least_conn_agrees_with_nginx_rule_over_10_000_picks_with_any_weights_an
         traffic.thin_out(crowd)
 
 
+@pytest.mark.parametrize("case", range(3))
+def test_nginx_rule_holds_where_everybody_has_another_weight(case: int) -> None:
+    rng = Random(case)
+    peers = fleet(rng.sample(range(1, 100_000), 90))
+    model = Nginx([peer.weight for peer in peers])
+    traffic = Traffic(built("least_conn", peers, failure_penalty="0s"), peers, rng)
+    for _ in range(60):
+        for _ in range(rng.choice([1, 3, 20, 100])):
+            expected = model.pick([peer.in_flight for peer in peers])
+            assert traffic.pick() is peers[expected]
+        traffic.thin_out(rng.choice([0, 10, 40]))
+
+
 def test_nothing_in_flight_leaves_least_conn_to_smooth_wrr() -> None:
     vector = VECTORS["nginx_least_conn_sequential"]
     picks = drawn(built("least_conn", fleet(vector["given"]["weights"])), vector["given"]["requests"])

@@ -29,14 +29,13 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from functools import partial
 from random import Random
 
-from lbctl.balance.levels import Level, Levels, Spot, spots_of
+from lbctl.balance.levels import LeastLoaded, Level, Spot, spots_of
 from lbctl.balance.peer import Peer
 from lbctl.balance.penalty import kept_slots
 from lbctl.balance.policies.base import Expectation, Policy, Setup, by_weight, weights_of
-from lbctl.balance.policies.least_conn import LeastLoaded, ratio_key
+from lbctl.balance.policies.least_conn import ratio_key
 from lbctl.balance.policies.options import option
 from lbctl.balance.policies.penalised import failure_penalty
 from lbctl.balance.ties import Listed, drawn
@@ -73,18 +72,17 @@ class GoTies(Listed):
         self._rng = rng
 
     def pop(self) -> Spot:
-        self.total -= 1
-        return self.members.pop(go_draw([spot.chance for _, spot in self.members], self._rng))[1]
+        members = self.ordered()
+        return members.pop(go_draw([spot.chance for _, spot in members], self._rng))[1]
 
 
 def _picker(peers: Sequence[Peer], setup: Setup) -> LeastLoaded:
     options: Options = setup.options
     slots, weights, rng = kept_slots(peers, options.failure_penalty), weights_of(peers), setup.rng
     spots = spots_of(peers, slots.of, [1] * len(peers), weights)
-    make: Callable[[float], Level] = drawn(weights, rng.random)
-    if options.dialect == "go":
-        make = partial(GoTies, rng=rng)
-    return LeastLoaded(spots, slots, Levels(spots, ratio_key, make), by_weight(peers))
+    is_go = options.dialect == "go"
+    make: Callable[[float], Level] = (lambda key: GoTies(key, rng)) if is_go else drawn(weights, rng.random)
+    return LeastLoaded(spots, slots, ratio_key, make, by_weight(peers))
 
 
 POLICY = Policy(

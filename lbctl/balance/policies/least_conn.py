@@ -37,7 +37,8 @@ as in the originals, a backend that fails at once looks idle and gets nearly
 all.
 
 Cost. A pick and an end move one backend from one load to another, and nobody
-else is looked at; with ties=swrr a few are, where equals have many weights.
+else is looked at; with ties=swrr one backend of each weight is among equals,
+and a few where they have more than two dozen weights.
 """
 
 from __future__ import annotations
@@ -46,15 +47,14 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Final
 
-from lbctl.balance.levels import Level, Levels, Spot, spots_of
+from lbctl.balance.levels import LeastLoaded, Level, Spot, spots_of
 from lbctl.balance.peer import Peer
-from lbctl.balance.penalty import SERVER, KeptSlots, is_fault, kept_slots
-from lbctl.balance.policies.base import Call, Expectation, Law, Policy, Setup, Why, by_weight, weights_of
+from lbctl.balance.penalty import KeptSlots, kept_slots
+from lbctl.balance.policies.base import Expectation, Policy, Setup, by_weight, weights_of
 from lbctl.balance.policies.options import option
 from lbctl.balance.policies.penalised import failure_penalty
 from lbctl.balance.ties import Listed, Rotating, drawn
 from lbctl.balance.turns import Turns
-from lbctl.model import Reply
 
 _SCALE: Final = 16  # HAProxy's effective weights are in sixteenths
 _GREATEST: Final = 4096
@@ -83,63 +83,15 @@ Key = Callable[[int, int], float]
 _KEYS: Final[dict[str, Key]] = {"ratio": ratio_key, "fwlc": fwlc_key}
 
 
-class LeastLoaded:
-    """Keeps its peers in the order of their loads; for every policy that looks at all of them."""
-
-    def __init__(self, spots: Sequence[Spot], slots: KeptSlots, levels: Levels, shares: Sequence[float]) -> None:
-        self._spots = spots
-        self._by_peer = {spot.peer: spot for spot in spots}
-        self._kept = slots
-        self._due = slots.due
-        self._levels = levels
-        self._lowest = levels.lowest
-        self._changed = levels.changed
-        self._shares = shares
-
-    def pick(self, call: Call) -> Peer:
-        if self._due and self._due[0][0] <= call.now_ns:
-            self._free(call.now_ns)
-        return self._lowest()
-
-    def why(self, call: Call) -> tuple[Peer, Why]:
-        self._free(call.now_ns)
-        self._levels.audit()
-        keys = [spot.rungs[spot.load].key for spot in self._spots]
-        rows = [
-            (spot.peer, (str(spot.load), str(spot.peer.weight), f"{key:g}"))
-            for spot, key in zip(self._spots, keys, strict=True)
-        ]
-        tied = keys.count(min(keys))
-        text = "the least load" if tied == 1 else f"one of {tied} with the least load"
-        return self._lowest(), Why(text, ("in flight", "weight", "load"), tuple(rows))
-
-    def law(self) -> Law:
-        return Law(self._shares)
-
-    def retire(self) -> None:
-        """Leave nothing behind but the slots that failed calls keep."""
-
-    def ended(self, peer: Peer, begun_ns: int, now_ns: int, reply: Reply) -> None:
-        spot = self._by_peer.get(peer)
-        if spot is not None:
-            if (reply.code or reply.origin is not SERVER) and self._kept.penalty_ns and is_fault(reply):
-                self._kept.add(spot.index, now_ns)
-            self._changed(spot)
-
-    def _free(self, now_ns: int) -> None:
-        for index in self._kept.freed(now_ns):
-            self._changed(self._spots[index])
-
-
 class TakingTurns(LeastLoaded):
     """Lets equals take turns by smooth weighted round robin; what each is owed is its credit."""
 
     def __init__(self, spots: Sequence[Spot], slots: KeptSlots, key: Key, shares: Sequence[float]) -> None:
         self._turns = Turns(spots, [spot.peer.credit for spot in spots])
-        super().__init__(spots, slots, Levels(spots, key, self._turns.level), shares)
+        super().__init__(spots, slots, key, self._turns.level, shares)
 
     def retire(self) -> None:
-        self._levels.audit()
+        self._audit()
         for spot, credit in zip(self._spots, self._turns.credits(), strict=True):
             spot.peer.credit = credit
 
@@ -159,7 +111,7 @@ def _picker(peers: Sequence[Peer], setup: Setup) -> LeastLoaded:
             make = drawn(chances, setup.rng.random)
         case _:
             make = Listed
-    return LeastLoaded(spots, slots, Levels(spots, key, make), shares)
+    return LeastLoaded(spots, slots, key, make, shares)
 
 
 POLICY = Policy(
