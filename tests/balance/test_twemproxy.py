@@ -16,6 +16,13 @@ def test_twemproxy_takes_bytes_of_keys_as_signed() -> None:
     assert DIALECTS["twemproxy"].key(b"\xff") == (0x84222325 ^ 0xFFFFFFFF) * 0x1B3 % 2**32
 
 
+def test_twemproxy_hashes_long_keys_as_short_ones() -> None:
+    key, found = b"a key of more bytes than most have, in all", 0x84222325
+    for end, byte in enumerate(key, 1):
+        found = (found ^ byte) * 0x1B3 % 2**32
+        assert DIALECTS["twemproxy"].key(key[:end]) == found
+
+
 def test_equal_servers_have_160_points_but_where_single_precision_falls_short() -> None:
     """As the original's C computes it: for 25, 47, 50 and 55 servers a product ends just below 40."""
     counts = {size: set(DIALECTS["twemproxy"].counts([1] * size, 160)) for size in range(1, 61)}
