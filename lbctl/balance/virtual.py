@@ -118,7 +118,7 @@ class Virtual:
         now_ns = self._now_ns
         at_ns, answer = self._told.get(peer, _NEVER)
         if now_ns - at_ns >= PROBE_EVERY_NS:
-            answer = ProbeReply(peer.in_flight, 0, stated=False)
+            answer = ProbeReply(peer.in_flight, 0, stated=False, until_ns=now_ns + PROBE_EVERY_NS)
             self._told[peer] = now_ns, answer
         self.balancer.reported(peer, answer, now_ns)
 

@@ -7,7 +7,8 @@ it is needed first, and closed when the backend leaves.
     reports out of band  one OpenRcaService/StreamCoreMetrics for as long as it is listed; a server that does not offer
                          it is told of once and left alone, any other end is tried again after a growing delay
     probes               one grpc.health.v1 Check; while that is on its way, and until 10 ms after it was sent, further
-                         probes are answered by the answer before, if that came within the last 100 ms
+                         probes are answered by the answer before, if that came within the last 100 ms; answers say
+                         until when that is so, and a policy that goes by it need not ask
 """
 
 from __future__ import annotations
@@ -161,7 +162,8 @@ class LoadReports:
         finally:
             line.probing = False
         if result.reply.code in _ANSWERED and result.reply.origin is Origin.SERVER:
-            line.answer, line.answered_ns = answer_of(result.reply, peer.in_flight, took_ns), self._now()
+            answer = answer_of(result.reply, peer.in_flight, took_ns)
+            line.answer, line.answered_ns = answer._replace(until_ns=line.next_probe_ns), self._now()
             self._hand_over(peer, policy, line.answer)
 
     def _hand_over(self, peer: Peer, policy: Policy, report: LoadReport | ProbeReply) -> None:

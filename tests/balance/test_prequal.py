@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections import Counter
+from itertools import permutations
 from random import Random
 
 import pytest
@@ -11,37 +12,70 @@ import pytest
 from lbctl.balance.peer import Peer
 from lbctl.balance.policies.base import Call, Learning, Reported, Setup
 from lbctl.balance.policies.table import POLICIES
-from lbctl.balance.probes import Answer, Distribution, Pool, ProbeReply, best_of, reuse, worst_of
+from lbctl.balance.probes import Answer, Limits, Pool, ProbeReply, reuse
+from lbctl.balance.several import several
+from lbctl.stats.chi_square import p_value
 from tests.balance.fleet import OK, built, fleet
 from tests.balance.traffic import LOST, MS, REPLIES, Traffic
 
 SECOND = 1000 * MS
 
 
-def answers(*figures: tuple[int, int]) -> list[Answer]:
-    """Answers of A, B, C ... with these requests in flight and latencies in ms."""
-    peers = fleet([1] * len(figures))
-    return [Answer(peer, rif, ms * MS, SECOND, 9) for peer, (rif, ms) in zip(peers, figures, strict=True)]
+def strangers(count: int) -> list[Answer]:
+    """What a client knows of A, B, C ... who have not answered yet."""
+    found = []
+    for peer in fleet([1] * count):
+        answer = Answer()
+        answer.peer = peer
+        found.append(answer)
+    return found
+
+
+def tell(pool: Pool, answer: Answer, rif: int, latency_ns: int = MS, now_ns: int = SECOND) -> None:
+    """A backend answers."""
+    answer.told_rif, answer.told_ns = rif, latency_ns
+    pool.add((answer,), now_ns, told=True)
+
+
+def keys(pool: Pool) -> str:
+    return "".join(answer.peer.instance.key for answer in pool.answers)
+
+
+def pool_of(figures: list[tuple[int, int]], q_rif: float) -> Pool:
+    """Answers of A, B, C ... with these requests in flight and latencies in ms, after many of six in flight.
+
+    The oldest of all is one more, neither good nor bad.
+    """
+    pool = Pool(Limits(q_rif=q_rif), Random(1))
+    *others, last = strangers(len(figures) + 1)
+    for _ in range(128):
+        tell(pool, last, 6, 20 * MS)
+    for answer, (rif, ms) in zip(others, figures, strict=True):
+        tell(pool, answer, rif, ms * MS)
+    return pool
 
 
 @pytest.mark.parametrize(
-    ("figures", "threshold", "best", "worst"),
+    ("figures", "q_rif", "best", "worst"),
     [
-        ([(9, 8), (4, 30), (6, 12)], 6, "C", "A"),  # a hot one is not taken, however fast
-        ([(9, 8), (8, 30), (7, 12)], 6, "C", "A"),  # all are hot: the fewest in flight
-        ([(3, 8), (4, 30), (6, 12)], 6, "A", "B"),  # all are cold: the fastest, and the slowest is the worst
-        ([(3, 8), (2, 8)], 6, "A", "A"),  # of equals the oldest
-        ([(0, 5), (0, 1)], -1, "A", "A"),  # q-rif 0: requests in flight alone
-        ([(99, 1), (0, 5)], math.inf, "A", "B"),  # q-rif 1: latency alone
+        ([(9, 8), (4, 30), (6, 12)], 0.84, "C", "A"),  # a hot one is not taken, however fast
+        ([(9, 8), (8, 30), (7, 12)], 0.84, "C", "A"),  # all are hot: the fewest in flight
+        ([(3, 8), (4, 30), (6, 12)], 0.84, "A", "B"),  # all are cold: the fastest, and the slowest is the worst
+        ([(3, 8), (2, 8)], 0.84, "A", "A"),  # of equals the oldest
+        ([(0, 5), (0, 1)], 0.0, "A", "A"),  # q-rif 0: requests in flight alone
+        ([(99, 1), (0, 5)], 1.0, "A", "B"),  # q-rif 1: latency alone
     ],
 )
-def test_hot_and_cold_come_before_latency(
-    figures: list[tuple[int, int]], threshold: float, best: str, worst: str
-) -> None:
-    """#prequal_hcl, by hand."""
-    found = answers(*figures)
-    assert best_of(found, threshold).peer.instance.key == best
-    assert worst_of(found, threshold).peer.instance.key == worst
+def test_hot_and_cold_come_before_latency(figures: list[tuple[int, int]], q_rif: float, best: str, worst: str) -> None:
+    """#prequal_hcl, by hand: more than 6 in flight is hot."""
+    pool, everybody = pool_of(figures, q_rif), "ABC"[: len(figures)]
+    pool.thin_out()
+    assert keys(pool) == everybody
+    pool.thin_out()
+    assert keys(pool) == everybody.replace(worst, "")
+    pool = pool_of(figures, q_rif)
+    pool.thin_out()
+    assert pool.use().instance.key == best
 
 
 def test_parameters_are_as_in_the_paper() -> None:
@@ -54,37 +88,57 @@ def test_parameters_are_as_in_the_paper() -> None:
     assert reuse(16, 10, 3, 1, 1) == math.inf
 
 
-def test_quantiles_of_requests_in_flight_are_by_nearest_rank_over_the_latest_answers() -> None:
-    seen = Distribution()
-    assert seen.quantile(0.84) == math.inf
+@pytest.mark.parametrize(
+    ("q_rif", "expected"), [(0.0, -1), (0.01, 1), (0.84, 84), (0.845, 85), (0.999, 100), (1.0, math.inf)]
+)
+def test_the_threshold_is_a_quantile_of_requests_in_flight_by_nearest_rank(q_rif: float, expected: float) -> None:
+    pool = Pool(Limits(q_rif=q_rif), Random(1))
+    assert pool.threshold == (-1 if q_rif == 0 else math.inf)
+    (answer,) = strangers(1)
     for rif in range(1, 101):
-        seen.add(rif)
-    assert [seen.quantile(q) for q in (0.0, 0.01, 0.84, 0.845, 1.0)] == [-1.0, 1, 84, 85, math.inf]
+        tell(pool, answer, rif)
+    assert pool.threshold == expected
     for _ in range(128):
-        seen.add(7)
-    assert seen.quantile(0.01) == 7
+        tell(pool, answer, 7)
+    assert pool.threshold == (7 if 0 < q_rif < 1 else expected)
+
+
+@pytest.mark.parametrize("case", range(10))
+def test_the_threshold_follows_the_latest_128_answers_one_by_one(case: int) -> None:
+    rng = Random(case)
+    q_rif, crowds = rng.uniform(0.01, 0.99), [rng.choice([2, 20, 3000]) for _ in range(5)]
+    pool, (answer,) = Pool(Limits(q_rif=q_rif), Random(1)), strangers(1)
+    seen: list[int] = []
+    for crowd in crowds:
+        for _ in range(150):
+            seen.append(rng.randrange(crowd))
+            tell(pool, answer, seen[-1])
+            latest = sorted(seen[-128:])
+            assert pool.threshold == latest[math.ceil(q_rif * len(latest)) - 1]
 
 
 def test_the_pool_keeps_one_answer_of_a_backend_and_so_many_in_all() -> None:
-    peers = fleet([1] * 4)
-    pool = Pool(3, SECOND, math.inf, Random(1))
-    for number, peer in enumerate([*peers[:3], peers[1], peers[3]]):
-        pool.add(peer, number, MS, number)
-    assert [(answer.peer.instance.key, answer.rif) for answer in pool.fresh(5)] == [("C", 2), ("B", 3), ("D", 4)]
-    assert [answer.peer.instance.key for answer in pool.fresh(SECOND + 3)] == ["B", "D"]
+    one, two, three, four = strangers(4)
+    pool = Pool(Limits(size=3, age_ns=SECOND), Random(1))
+    for number, answer in enumerate([one, two, three, two, four]):
+        tell(pool, answer, number, now_ns=number)
+    assert [(answer.peer.instance.key, answer.rif) for answer in pool.answers] == [("C", 2), ("B", 3), ("D", 4)]
+    pool.sweep(SECOND + 2)
+    assert keys(pool) == "CBD"
+    pool.sweep(SECOND + 3)
+    assert keys(pool) == "BD"
 
 
 def test_an_answer_is_used_as_often_as_it_may_and_counts_one_more_request_each_time() -> None:
-    (peer,) = fleet([1])
+    (answer,) = strangers(1)
     uses = Counter[int]()
-    pool = Pool(4, SECOND, 1.25, Random(6))
+    pool = Pool(Limits(size=4, uses=1.25, removals=0.0), Random(6))
     for _ in range(4000):
-        pool.add(peer, 5, MS, 1)
+        tell(pool, answer, 5)
         times = 0
         while pool.answers:
-            answer = pool.answers[peer]
             assert answer.rif == 5 + times
-            pool.use(answer)
+            pool.use()
             times += 1
         uses[times] += 1
     assert set(uses) == {1, 2}
@@ -147,6 +201,36 @@ def test_probes_go_to_different_backends_as_many_as_asked_for_on_average() -> No
             numbers.append(len(fresh))
     assert Counter(numbers) == {2: 49, 3: 49}
     assert set(asked) == set(peers)
+
+
+@pytest.mark.parametrize(("size", "count"), [(4, 3), (5, 3), (40, 3), (5, 2), (5, 1)])
+def test_probes_are_drawn_without_replacement_and_each_order_with_the_same_chance(size: int, count: int) -> None:
+    draws = several(range(1, size + 1), float(count), Random(2))
+    found = Counter(next(draws) if count == 3 else tuple(next(draws)) for _ in range(6000))
+    assert all(len({*each}) == count for each in found)
+    if size == 40:
+        firsts = Counter(number for each in found.elements() for number in each[:1])
+        assert p_value(sum((firsts[n] - 150) ** 2 / 150 for n in range(1, 41)), 39) > 1e-6
+        return
+    expected = 6000 / math.perm(size, count)
+    orders = permutations(range(1, size + 1), count)
+    assert p_value(sum((found[each] - expected) ** 2 / expected for each in orders), math.perm(size, count) - 1) > 1e-6
+
+
+def test_a_backend_is_not_asked_again_while_it_would_say_the_same_and_its_answer_counts_anew() -> None:
+    peers = fleet([1, 1, 1])
+    asked: list[Peer] = []
+    policy = POLICIES["prequal"]
+    picker = policy.build(peers, Setup(Random(1), policy.options, probe=asked.append))
+    assert isinstance(picker, Reported)
+    for peer in peers:
+        picker.reported(peer, ProbeReply(7, 5 * MS, until_ns=SECOND + 10 * MS), SECOND)
+    for now_ns in (SECOND, SECOND + 10 * MS - 1):
+        picker.pick(Call(now_ns))
+        assert not asked
+    _, why = picker.why(Call(SECOND + 10 * MS))
+    assert [figures[0] for _, figures in why.rows] == ["7", "7", "7"]
+    assert asked == peers
 
 
 def test_a_failure_makes_the_answer_of_its_backend_worse_at_once() -> None:

@@ -224,12 +224,12 @@ async def test_reports_of_a_policy_that_was_switched_away_from_reach_nobody() ->
 
 async def test_a_probe_brings_the_figures_of_the_server() -> None:
     heard: list[tuple[Peer, Any]] = []
-    server = Server(LoadReport(named_metrics={"rif": 7.0, "latency_ms": 2.5}))
-    async with scene(remembering(heard, BY_REPORTS), server) as found:
+    clock, server = FakeClock(), Server(LoadReport(named_metrics={"rif": 7.0, "latency_ms": 2.5}))
+    async with scene(remembering(heard, BY_REPORTS), server, clock=clock) as found:
         (peer,) = found.list(server)
         found.pick()
         await until(lambda: heard)
-    assert heard == [(peer, ProbeReply(7, 2_500_000))]
+    assert heard == [(peer, ProbeReply(7, 2_500_000, until_ns=clock.now_ns() + 10_000_000))]
 
 
 async def test_one_probe_at_a_time_is_on_its_way_and_the_next_is_sent_after_ten_milliseconds() -> None:
@@ -258,9 +258,10 @@ async def test_probes_in_between_are_answered_by_the_answer_before_while_that_is
         (peer,) = found.list(server)
         found.pick()
         await until(lambda: heard)
+        answer = ProbeReply(7, 2_500_000, until_ns=clock.now_ns() + 10_000_000)
         clock.advance(0.009)
         found.pick()
-        assert heard == [(peer, ProbeReply(7, 2_500_000))] * 2
+        assert heard == [(peer, answer)] * 2
         server.may_answer.clear()
         clock.advance(0.001)
         found.pick()  # is sent, and nobody answers

@@ -32,16 +32,16 @@ failure-penalty=0s failures count as they are.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
-from random import Random
 from typing import Any, Final
 
 from lbctl.balance.peer import Peer
 from lbctl.balance.policies.base import Call, Expectation, Policy, Setup, Why
 from lbctl.balance.policies.options import option
 from lbctl.balance.policies.penalised import Measuring, failure_penalty
-from lbctl.balance.probes import Answer, Distribution, Node, Pool, ProbeReply, best_of, reuse
+from lbctl.balance.probes import MOST_RIF, Answer, Limits, Pool, ProbeReply, reuse
+from lbctl.balance.several import several
 from lbctl.balance.two_choices import NEVER_NS
 from lbctl.model import Reply
 
@@ -61,121 +61,105 @@ class Options:
     failure_penalty: float = failure_penalty()
 
 
-class Prequal(Measuring[Node]):
+class Prequal(Measuring[Answer]):
     """Chooses among the answers in its pool, and asks for more."""
 
     def __init__(self, peers: Sequence[Peer], setup: Setup) -> None:
-        super().__init__(peers, setup, Node)
+        super().__init__(peers, setup, Answer)
         options: Options = setup.options
-        self._options = options
-        self._rng: Random = setup.rng
+        for peer, answer in self._entries:
+            answer.peer = peer
+            answer.uses = 0.0
+        self._random = setup.rng.random
         self._ask = setup.probe
+        self._draws = several([*self._nodes.values()], options.probes, setup.rng)
         uses = reuse(options.pool, len(peers), options.probes, options.removals, options.delta)
-        self._pool = Pool(options.pool, round(options.age * 1e9), uses, setup.rng)
-        self._seen = Distribution()
-        self._silence_ns = round(_SILENT * options.age * 1e9)
+        age_ns = round(options.age * 1e9)
+        limits = Limits(options.pool, age_ns, options.q_rif, uses, options.removals, self._penalty_ns)
+        self._pool = Pool(limits, setup.rng)
+        self._silence_ns = _SILENT * age_ns
         self._heard_ns = NEVER_NS  # when a backend last answered
-        self._to_probe = self._to_remove = 0.0
-        self._removes_worst = False
-        self._answers = 0  # to probes; and of all requests in flight that they told of
+        self._told = 0  # answers of backends; and of all requests in flight that they told of
         self._ours = 0  # those that are this client's
         self._others = 0  # and those that are not
 
     def pick(self, call: Call) -> Peer:
-        answers, threshold = self._prepared(call.now_ns)
-        return self._chosen(answers, threshold, call.now_ns)
+        now_ns, pool = call.now_ns, self._pool
+        if now_ns > pool.stale_ns or len(pool.answers) < 2:
+            self._prepare(now_ns)
+            if len(pool.answers) < 2:
+                return self._by_chance(now_ns)
+        peer = pool.use()
+        self._probe(now_ns)
+        return peer
 
     def why(self, call: Call) -> tuple[Peer, Why]:
-        answers, threshold = self._prepared(call.now_ns)
+        self._prepare(call.now_ns)
+        answers, threshold = self._pool.answers, self._pool.threshold
+        if len(answers) < 2:
+            return self._by_chance(call.now_ns), Why("by chance: fewer than two answers to probes")
         rows = tuple(
             (each.peer, (str(each.rif), f"{each.latency_ns / 1e6:.1f}ms", "hot" if each.rif > threshold else "cold"))
             for each in answers
         )
-        if len(answers) < 2:
-            return self._chosen(answers, threshold, call.now_ns), Why("by chance: fewer than two answers to probes")
         text = f"the least latency of the cold ones, up to {threshold:g} in flight"
         if all(each.rif > threshold for each in answers):
             text = f"the fewest in flight, all being above {threshold:g}"
-        return self._chosen(answers, threshold, call.now_ns), Why(text, ("in flight", "latency", ""), rows)
-
-    def _charged(self, peer: Peer, node: Node, took_ns: int, now_ns: int, reply: Reply) -> int:
-        before, counts_ns = node.count, super()._charged(peer, node, took_ns, now_ns, reply)
-        answer = self._pool.answers.get(peer)
-        if answer is not None and node.count > before:
-            answer.rif += 1
-            answer.latency_ns = max(answer.latency_ns, self._penalty_ns)
-        return counts_ns
-
-    def _learn(self, node: Node, begun_ns: int, took_ns: int, now_ns: int, reply: Reply) -> None:
-        node.learn(took_ns)
+        return self.pick(call), Why(text, ("in flight", "latency", ""), rows)
 
     def reported(self, peer: Peer, report: Any, now_ns: int) -> None:  # noqa: ANN401
         """A backend answered a probe; other reports are not for this policy."""
-        if isinstance(report, ProbeReply) and peer in self._nodes:
-            self._heard_ns, node = now_ns, self._nodes[peer]
-            self._answers += 1
-            self._ours += peer.in_flight
-            self._others += report.rif - peer.in_flight
-            latency_ns = report.latency_ns if report.stated else max(report.latency_ns, node.median_ns)
-            self._add(peer, node, report.rif, latency_ns, now_ns)
+        answer = self._nodes.get(peer)
+        if answer is None or not isinstance(report, ProbeReply):
+            return
+        self._heard_ns, in_flight = now_ns, peer.in_flight
+        self._told += 1
+        self._ours += in_flight
+        self._others += report.rif - in_flight
+        answer.told_rif = min(report.rif, MOST_RIF)
+        answer.told_ns, answer.stated = report.latency_ns, report.stated
+        answer.told_until_ns = report.until_ns
+        self._pool.add((answer,), now_ns, told=True)
 
     def crowd(self) -> float:
-        return self._others / (self._ours + self._answers or 1)
+        return self._others / (self._ours + self._told or 1)
 
-    def _prepared(self, now_ns: int) -> tuple[Sequence[Answer], float]:
-        """The answers to choose among, and the threshold between cold and hot."""
-        answers = self._pool.fresh(now_ns)
-        if len(answers) < 2:
+    def _charged(self, peer: Peer, node: Answer, took_ns: int, now_ns: int, reply: Reply) -> int:
+        before, counts_ns = node.count, super()._charged(peer, node, took_ns, now_ns, reply)
+        if node.count > before:
+            self._pool.worsen(node)
+        return counts_ns
+
+    def _learn(self, node: Answer, begun_ns: int, took_ns: int, now_ns: int, reply: Reply) -> None:
+        node.learn(took_ns)
+
+    def _prepare(self, now_ns: int) -> None:
+        """See to it that there are answers to choose among."""
+        self._pool.sweep(now_ns)
+        if len(self._pool.answers) < 2:
             self._probe(now_ns)
-            answers = self._pool.fresh(now_ns)
-        return answers, self._seen.quantile(self._options.q_rif)
 
-    def _chosen(self, answers: Sequence[Answer], threshold: float, now_ns: int) -> Peer:
-        """Choose, then throw answers away and ask for new ones."""
-        if len(answers) < 2:
-            peer = self._peers[int(self._rng.random() * len(self._peers))]
-        else:
-            answer = best_of(answers, threshold)
-            peer = answer.peer
-            self._pool.use(answer)
-        self._to_remove += self._options.removals
-        while self._to_remove >= 1.0:
-            self._to_remove -= 1.0
-            self._pool.remove(threshold, worst=self._removes_worst)
-            self._removes_worst = not self._removes_worst
+    def _by_chance(self, now_ns: int) -> Peer:
+        peer = self._peers[int(self._random() * len(self._peers))]
+        self._pool.thin_out()
         self._probe(now_ns)
         return peer
 
     def _probe(self, now_ns: int) -> None:
         """Ask some backends, all different; who has not answered for long is answered for."""
-        self._to_probe += self._options.probes
-        count = int(self._to_probe)
-        self._to_probe -= count
-        is_silent = now_ns - self._heard_ns > self._silence_ns
-        for peer, node in self._drawn(count):
-            self._ask(peer)
-            if is_silent:
-                self._add(peer, node, peer.picks - peer.finished, node.median_ns, now_ns)
-
-    def _drawn(self, count: int) -> Iterable[tuple[Peer, Node]]:
-        """So many different ones by chance."""
-        entries, random = self._entries, self._rng.random
-        size = len(entries)
-        if count >= size:
-            return entries
-        drawn: list[tuple[Peer, Node]] = []
-        while len(drawn) < count:
-            entry = entries[int(random() * size)]
-            if entry not in drawn:
-                drawn.append(entry)
-        return drawn
-
-    def _add(self, peer: Peer, node: Node, rif: int, latency_ns: int, now_ns: int) -> None:
-        if node.count and node.at(now_ns):
-            rif += node.count
-            latency_ns = max(latency_ns, self._penalty_ns)
-        self._seen.add(rif)
-        self._pool.add(peer, rif, latency_ns, now_ns)
+        answers = next(self._draws)
+        ask = self._ask
+        if now_ns - self._heard_ns > self._silence_ns:
+            for answer in answers:
+                ask(answer.peer)
+            self._pool.add(answers, now_ns, told=False)
+            return
+        known = [answer for answer in answers if answer.told_until_ns > now_ns]
+        self._pool.add(known, now_ns, told=True)
+        if len(known) < len(answers):
+            for answer in answers:
+                if answer.told_until_ns <= now_ns:
+                    ask(answer.peer)
 
 
 POLICY = Policy(
