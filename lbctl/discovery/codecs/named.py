@@ -14,6 +14,6 @@ def names(record: Record, service: str) -> bool:
 def name_warnings(record: Record, service: str, spelled: str | None = None) -> tuple[str, ...]:
     """Warn where the key names another service than the value, which wins; ``spelled`` is how a key has the name."""
     in_key = service if spelled is None else spelled
-    if not service or names(record, in_key):
+    if names(record, in_key):
         return ()
     return (f"key says {record.folder}, value says {service}",)

@@ -67,6 +67,8 @@ def test_a_secure_scheme_needs_no_query_and_no_warning() -> None:
         ("unix:///run/orders.sock", "not_tcp"),
         ("grpc://10.0.0.1:90,10.0.0.2:90", "multi_address"),
         ("grpc://10.0.0.1:90\n", "whitespace"),
+        ("grpc://10.0.0.1:90/?a=b c", "whitespace"),
+        ("grpc://10.0.0.1:90/\x1b[2J", "control_chars"),
         ("grpc://10.0.0.1:90\x1b[2J", "control_chars"),
         ("grpc://user:secret@10.0.0.1:90", "bad_address"),
         ("grpc://%31:90", "bad_address"),
@@ -160,6 +162,7 @@ def test_configuration_that_has_a_name_and_endpoints_is_nobody_s() -> None:
     config = {"name": "gateway", "endpoints": ["/api/a", "/api/b"], "retries": 3}
     assert rows("/conf/edge/routes", config) == []
     assert rows("/conf/edge/routes", config | {"endpoints": "all"}) == []
+    assert rows("/conf/edge/routes", config | {"id": "1", "endpoints": [{"host": "a"}]}) == []
     assert flaw("/microservices/edge/routes", config).layout == "kratos"
     assert flaw("/conf/gateway/routes", config).layout == "kratos"
 
