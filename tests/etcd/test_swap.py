@@ -11,7 +11,7 @@ from lbctl.demo.etcd_server import EtcdServer
 from lbctl.etcd.client import Etcd
 from lbctl.etcd.config import EtcdConfig
 from lbctl.etcd.events import Changes, Snapshot
-from lbctl.etcd.swap import Swap, swap
+from lbctl.etcd.swap import Beside, Swap, swap
 from lbctl.model import Entry
 from tests.etcd.proxy import TcpProxy
 
@@ -126,3 +126,59 @@ async def test_a_swap_whose_answer_was_lost_is_known_to_be_done(own_etcd: EtcdSe
 
         assert done.done
         assert await held(direct, b"/k") == Entry(b"/k", b"new", 0, read, read + 1), "and it was written once"
+
+
+async def test_a_key_is_made_only_where_there_is_none(etcd: Etcd) -> None:
+    lease = await etcd.grant(60)
+
+    made = await swap(etcd, [Swap(b"/k", b"new", 0, lease)])
+    refused = await swap(etcd, [Swap(b"/k", b"newer", 0, lease)])
+
+    assert made.done
+    assert (refused.done, refused.current) == (False, (await held(etcd, b"/k"),))
+    assert await held(etcd, b"/k") == Entry(b"/k", b"new", lease, made.revision, made.revision)
+
+
+async def test_a_key_is_deleted_only_as_it_was_read(etcd: Etcd) -> None:
+    read = await etcd.put(b"/k", b"old")
+    await etcd.put(b"/k", b"of another")
+    assert not (await swap(etcd, [Swap(b"/k", None, read)])).done
+
+    current = (await held(etcd, b"/k")).mod_revision
+    assert (await swap(etcd, [Swap(b"/k", None, current)])).done
+    assert await etcd.get(b"/k") is None
+
+
+async def test_what_goes_beside_a_swap_is_written_with_it_or_not_at_all(etcd: Etcd) -> None:
+    lease = await etcd.grant(60)
+    read = await etcd.put(b"/k", b"old", lease)
+    await etcd.put(b"/stale", b"note")
+
+    done = await swap(
+        etcd,
+        [Swap(b"/k", b"new", read)],
+        [Beside(b"/note", b"old", lease), Beside(b"/stale", None), Beside(b"/no", None)],
+    )
+    lost = await swap(etcd, [Swap(b"/k", b"newer", read)], [Beside(b"/note", b"older")])
+
+    assert (done.done, lost.done) == (True, False)
+    assert await held(etcd, b"/note") == Entry(b"/note", b"old", lease, done.revision, done.revision)
+    assert await etcd.get(b"/stale") is None
+
+
+@pytest.mark.parametrize("value", [b"new", None])
+async def test_a_creation_and_a_deletion_whose_answers_were_lost_are_known_to_be_done(
+    own_etcd: EtcdServer, value: bytes | None
+) -> None:
+    async with (
+        TcpProxy(own_etcd.port) as proxy,
+        Etcd(EtcdConfig((proxy.endpoint,))) as etcd,
+        Etcd(EtcdConfig((own_etcd.endpoint,))) as direct,
+    ):
+        lease = await direct.grant(60)
+        read = 0 if value else await direct.put(b"/k", b"old")
+        proxy.cut_next_after = 80  # settings pass, the answer does not
+        assert (await swap(etcd, [Swap(b"/k", value, read, lease)])).done
+
+        entry = await direct.get(b"/k")
+        assert (entry and (entry.value, entry.lease)) == (value and (b"new", lease))
