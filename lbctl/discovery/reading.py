@@ -24,6 +24,14 @@ class Trial(NamedTuple):
     why: str
 
 
+class Explanation(NamedTuple):
+    """A key, and what the rules made of it in the order they were tried; the last one is the one that counts."""
+
+    key: str
+    revision: int
+    trials: tuple[Trial, ...]
+
+
 class Reader:
     """The layouts in the order they are asked, and what speaks for every key alike.
 
@@ -34,7 +42,7 @@ class Reader:
         self.claim = claim
         self._preferred = preferred
         self._codecs = sorted(codecs, key=lambda codec: codec.name != preferred)
-        guess = claim._replace(guess=True)
+        guess = claim._replace(guess=True, layout=preferred)
         self._rules = [(codec, guess if codec.name == preferred else claim) for codec in self._codecs]
         self._weak = frozenset(codec.name for codec in codecs if codec.weak)
         self._homes = tuple(root for codec in codecs if not codec.weak for root in codec.roots)

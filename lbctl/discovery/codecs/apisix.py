@@ -36,11 +36,12 @@ class _Node(NamedTuple):
 
 def parse(record: Record, claim: Claim) -> Found | Skip | None:
     """Read every node of an upstream; one bad node makes the whole of it bad, as APISIX has it."""
-    if not record.key.startswith(_TREE) and claim.layout != _NAME:
+    is_home = record.key.startswith(_TREE)
+    if not is_home and not claim.is_known_as(_NAME):
         return None
     key = _KEY.fullmatch(record.key)
     if key is None:
-        return Skip("APISIX configuration, not an upstream")
+        return Skip("APISIX configuration, not an upstream") if is_home else None
     if record.value == b"init_dir" or not key["id"]:
         return Skip("a directory of APISIX")
     return _found(record.members(), key["kind"], key["id"])

@@ -32,6 +32,10 @@ class Claim(NamedTuple):
     guess: bool = False
     named_by: str = ""
 
+    def is_known_as(self, layout: str) -> bool:
+        """Whether these keys are of the layout, whatever they look like: whoever asked for them said so."""
+        return self.layout == layout and (self.rooted or self.owned)
+
 
 class Draft(NamedTuple):
     """One instance as its value describes it."""

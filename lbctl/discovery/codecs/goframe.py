@@ -58,7 +58,7 @@ def _split(record: Record) -> re.Match[str] | None:
 
 def _is_mine(record: Record, key: re.Match[str], claim: Claim) -> bool:
     """Whether key and value together say so: by itself, a long key or an object of anything is nothing special."""
-    is_expected = claim.owned or claim.layout == _NAME
+    is_expected = claim.owned or claim.is_known_as(_NAME)
     is_home = is_expected or record.key.startswith(_ROOT)
     if not record.value:
         return is_home

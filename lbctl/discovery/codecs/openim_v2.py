@@ -39,7 +39,7 @@ def _split(record: Record) -> re.Match[str] | None:
 
 def _speaks(record: Record, claim: Claim) -> bool:
     """Whether the key is more than some URL."""
-    return record.key.startswith(_ROOT) or claim.owned or claim.layout == _NAME or is_address(record.leaf)
+    return record.key.startswith(_ROOT) or claim.owned or claim.is_known_as(_NAME) or is_address(record.leaf)
 
 
 CODEC = Codec(_NAME, parse, roots=(_ROOT,), place=place)

@@ -83,7 +83,7 @@ def _is_marked(record: Record, claim: Claim) -> bool:
     """Whether it is rpcx that has a key without a network: its siblings are, or the folder above says so."""
     if claim.owned or not is_address(record.leaf):
         return claim.owned
-    if claim.layout == _NAME:
+    if claim.is_known_as(_NAME):
         return True
     is_form = not record.value or b"=" in record.value
     return is_form and record.value_of(record.folder.rstrip("/").rpartition("/")[0]) == _MARKER

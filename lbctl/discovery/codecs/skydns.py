@@ -51,7 +51,7 @@ def _labels(record: Record, claim: Claim) -> list[str] | None:
     key = record.key
     if key.startswith(_ROOT):
         return key.removeprefix(_ROOT).split("/")
-    return key.lstrip("/").split("/")[1:] if claim.layout == _NAME else None
+    return key.lstrip("/").split("/")[1:] if claim.is_known_as(_NAME) else None
 
 
 def _domain(labels: list[str]) -> str:

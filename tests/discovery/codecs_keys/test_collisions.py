@@ -119,3 +119,26 @@ def test_nothing_that_looks_a_little_like_it_makes_a_layout_raise(
     for codec in CODECS:
         decoded = codec.decode(Record(Entry(key.encode(), value)), Claim(owned=owned, layout=layout))
         assert decoded is None or bool(decoded.instances) + bool(decoded.invalid) + bool(decoded.skipped) == 1
+
+
+@pytest.mark.parametrize(
+    ("layout", "key", "value"),
+    [
+        ("apisix", "/own/upstreams/7", b'{"nodes":{"10.0.0.1:90":1}}'),
+        ("skydns", "/own/local/user/n1", b'{"host":"10.0.0.1","port":90}'),
+        ("rpcx", "/own/Arith/10.0.0.1:90", b""),
+        ("goframe", "/own/d/n/user/v1/10.0.0.1:90", b""),
+        ("jupiter-v0", "/own/user/providers/grpc://10.0.0.1:90", INFO),
+    ],
+)
+def test_a_layout_that_is_asked_for_under_a_prefix_is_read_there_and_nowhere_else(
+    layout: str, key: str, value: bytes
+) -> None:
+    under, anywhere = Catalog("/own/", rooted=True, preferred=layout), Catalog(preferred=layout)
+    under.put(Entry(key.encode(), value))
+    assert [each.layout for each in under.read().services] == [layout]
+    others = (("/services/echo/10.0.0.1:90", b"10.0.0.1:90|1"), ("/conf/a/b", b"?"), ("/conf/upstreams", b"{}"))
+    for other, held in others:
+        anywhere.put(Entry(other.encode(), held))
+    found = anywhere.read()
+    assert ([each.layout for each in found.services], found.invalid, found.foreign) == (["seed"], (), 2)
