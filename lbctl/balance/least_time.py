@@ -49,6 +49,11 @@ class Node(Kept):
             time_ms >>= min(away_s // (timeout_s + 1), _WIDEST)
         return max(time_ms, self._late_ms) if self._unanswered else time_ms
 
+    def choose(self, now_s: int, timeout_s: int) -> None:
+        """It is given a call, so it is looked at."""
+        if now_s - self.checked_s > timeout_s:
+            self.checked_s = now_s
+
     def await_answers(self, peer: Peer, now_ms: int) -> None:
         """Take the age of unanswered calls into account; one that was given back is never told."""
         self._unanswered = min(self._unanswered, peer.in_flight)

@@ -4,16 +4,19 @@ from __future__ import annotations
 
 import math
 from collections import Counter
+from fractions import Fraction
+from random import Random
 
 import pytest
 
 from lbctl.balance.least_time import Node, averaged, eta_ms
 from lbctl.balance.peer import Peer
+from lbctl.balance.penalty import is_fault
 from lbctl.balance.policies.base import Call, Learning
 from lbctl.model import Code, Reply
 from tests.balance.fleet import OK, VECTORS, built, drawn, fleet, letters
 from tests.balance.simulation import Simulation, takes
-from tests.balance.traffic import MS
+from tests.balance.traffic import MS, REPLIES, Traffic, busy
 
 SECOND = 1000 * MS
 
@@ -108,3 +111,65 @@ def test_nginx_does_not_halve_the_time_of_who_failed_just_now() -> None:
     answered(picker, peer, 400, at_ns=10 * SECOND)
     answered(picker, peer, 1, at_ns=100 * SECOND, reply=Reply(Code.UNAVAILABLE))
     assert (peer.memory.time_ms(105_000, 10), peer.memory.time_ms(111_000, 10)) == (400, 200)
+
+
+class Scan:
+    """The rule by a look at everybody at every pick; time-out 1 s, penalty 1 s."""
+
+    def __init__(self, peers: list[Peer]) -> None:
+        self.peers = peers
+        self.nodes = [Node() for _ in peers]
+        self.current = [0] * len(peers)
+
+    def pick(self, now_ns: int) -> int:
+        keys = []
+        for peer, node in zip(self.peers, self.nodes, strict=True):
+            time_ms = node.time_ms(now_ns // MS, 1)
+            keys.append(Fraction(eta_ms(time_ms, peer.in_flight + node.at(now_ns)), peer.weight))
+        least = min(keys)
+        tied = [index for index, key in enumerate(keys) if key == least]
+        for index in tied:
+            self.current[index] += self.peers[index].weight
+        chosen = max(tied, key=lambda index: self.current[index])
+        self.current[chosen] -= sum(self.peers[index].weight for index in tied)
+        node = self.nodes[chosen]
+        node.checked_s = now_ns // SECOND if now_ns // SECOND - node.checked_s > 1 else node.checked_s
+        return chosen
+
+    def hear(self, peer: Peer, begun_ns: int, now_ns: int, reply: Reply) -> None:
+        node, took_ms = self.nodes[self.peers.index(peer)], (now_ns - begun_ns) // MS
+        if is_fault(reply):
+            node.checked_s = now_ns // SECOND
+            node.add(now_ns, SECOND)
+            took_ms = max(took_ms, 1000)
+        if reply.is_ok or is_fault(reply):
+            node.average_ms = averaged(node.average_ms, took_ms)
+
+
+@pytest.mark.parametrize("size", [1, 3, 12, 40])
+def test_picks_are_those_of_a_look_at_everybody_at_every_pick(size: int) -> None:
+    for case in range(4):
+        rng = Random(case)
+        peers = fleet([rng.choice([1, 2, 3, 4, 6, rng.randint(1, 1000)]) for _ in range(size)])
+        traffic = Traffic(built("fastest", peers, metric="nginx", fail_timeout="1s"), peers, rng)
+        scan = Scan(peers)
+        traffic.heard = scan.hear
+        for _ in range(500):
+            expected = scan.pick(traffic.now_ns)
+            assert peers.index(traffic.pick()) == expected
+            traffic.wait()
+            traffic.thin_out(rng.choice([2, size, 3 * size]), REPLIES)
+        traffic.picker.retire()
+        total = sum(peer.weight for peer in peers)
+        assert [round(peer.credit * total) for peer in peers] == scan.current
+
+
+def test_nginx_notices_calls_that_were_given_back_unsent() -> None:
+    fast, slow = peers = busy(fleet([1, 1]), [9, 0])
+    picker = built("fastest", [fast, slow], metric="nginx")
+    for peer, ms in zip(peers, [10, 190], strict=True):
+        answered(picker, peer, ms)
+    picker.pick(Call(10 * SECOND))  # 200 and 200
+    for _ in range(9):
+        fast.give_back()
+    assert [picker.pick(Call(10 * SECOND)) for _ in range(9)][-1] is fast

@@ -23,7 +23,8 @@ next one, whatever its score. One that never answered comes first, for one
 call, and counts as 1 s until then; for dubbo it comes first till it answers.
 nginx has neither: it halves the time of a backend for each fail-timeout it
 was not looked at, and with inflight=true takes the mean age of unanswered
-calls where that is higher.
+calls where that is higher: each pick averages it anew for every backend, and
+so has to look at all of them.
 
 Shares. Scores become equal, so shares are about as 1 / latency^2: 10, 20 and
 40 ms get 74, 21 and 5 %. Scores are computed when a call to the backend
@@ -176,5 +177,5 @@ POLICY = Policy(
     _picker,
     Options(),
     aliases=("least_time", "shortestresponse"),
-    cost="O(log n); O(n) for metric=nginx",
+    cost="O(log n); O(n) for metric=nginx with inflight",
 )
