@@ -201,6 +201,46 @@ def test_a_failure_weighs_no_longer_while_somebody_warms_up() -> None:
     assert turns == ["AB" * 15, "BAB" * 10]
 
 
+def by_looking(servers: list[Server], now: int, timeout_s: float, tried: list[Server]) -> Server:
+    """The rule: among those that are not out and were not tried, then among those tried, then among all."""
+    chosen = choose(servers, now, timeout_s, tried) or choose(servers, now, timeout_s) or choose(servers, now, -1.0)
+    assert chosen is not None
+    return chosen
+
+
+def counters(server: Server) -> tuple[int, ...]:
+    return (server.effective, server.current, server.fails, server.accessed, server.checked)
+
+
+@pytest.mark.parametrize("size", [1, 2, 7, 60])
+def test_picks_are_those_of_a_look_at_every_server_at_every_pick(size: int) -> None:
+    for case in range(5):
+        rng = Random(case)
+        peers = fleet([rng.choice([1, 5, rng.randint(1, 1000)]) for _ in range(size)])
+        for peer in peers:
+            peer.warmth = rng.choice([1.0, 1.0, 0.3])
+        max_fails, timeout_s = rng.choice([1, 3, 20]), rng.choice([0.0, 2.5, 10.0])
+        options = {"max_fails": str(max_fails), "fail_timeout": f"{timeout_s}s"}
+        picker = nginx(peers, **options)
+        servers = [Server(peer.weight, max_fails, part=round(1000 * peer.warmth)) for peer in peers]
+        flaky, now_ns = set(rng.sample(range(size), rng.randint(0, size))), 50 * SECOND
+        for number in range(300):
+            tried = rng.sample(range(size), rng.choice([0, 0, 0, min(size, 2), size]))
+            index = servers.index(by_looking(servers, now_ns // SECOND, timeout_s, [servers[each] for each in tried]))
+            peer = picker.pick(Call(now_ns, b"", tuple(peers[each] for each in tried)))
+            assert (number, peers.index(peer)) == (number, index)
+            reply = LOST if index in flaky and rng.random() < 0.3 else OK
+            if size > 1:
+                servers[index].succeeded() if reply.is_ok else servers[index].failed(now_ns // SECOND)
+            picker.ended(peer, now_ns, now_ns, reply)  # type: ignore[attr-defined]
+            now_ns += rng.choice([0, 1000, SECOND // 3, 4 * SECOND])
+            if rng.random() < 0.02:
+                picker.retire()
+                picker = nginx(peers, **options)
+        picker.retire()
+        assert [counters(peer.memory) for peer in peers] == [counters(server) for server in servers]
+
+
 def test_warming_up_and_its_end_cause_no_burst() -> None:
     service = Service("smooth_wrr", A=5, B=1, C=1)
     service.balancer.switch(POLICIES["smooth_wrr"].with_options({"max-fails": "5"}))

@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Final
 
-from lbctl.balance.nginx_peers import WHOLE, Server, choose
+from lbctl.balance.nginx_peers import WHOLE, Server
+from lbctl.balance.nginx_turns import Turns
 from lbctl.balance.peer import Peer
 from lbctl.balance.policies.base import Call, Law, Setup, Why, by_weight, full_weights_of
 from lbctl.model import Code, Origin, Reply
@@ -32,17 +33,15 @@ class NginxWrr:
             server.part = max(1, round(WHOLE * peer.scale))
             peer.memory = server
             self._servers[server] = peer
+        self._turns = Turns([*self._servers], fail_timeout)
 
     def pick(self, call: Call) -> Peer:
-        servers = self._servers
-        now, timeout = call.now_ns // _SECOND_NS, self._fail_timeout
-        tried = [peer.memory for peer in call.tried]
-        server = choose(servers, now, timeout, tried) or choose(servers, now, timeout) or choose(servers, now, -1.0)
-        assert server is not None, "a time-out below 0 leaves nobody out"
-        return servers[server]
+        tried = [peer.memory for peer in call.tried] if call.tried else ()
+        return self._servers[self._turns.select(call.now_ns // _SECOND_NS, tried)]
 
     def why(self, call: Call) -> tuple[Peer, Why]:
         now = call.now_ns // _SECOND_NS
+        self._turns.settle()
         before = [
             (server.effective, server.current, server.fails, server.is_out(now, self._fail_timeout))
             for server in self._servers
@@ -59,13 +58,17 @@ class NginxWrr:
         return Law(by_weight(self._peers))
 
     def retire(self) -> None:
-        """Leave everything as it is: the counters are the peers'."""
+        """Write the current weights down; the other counters are the peers' already."""
+        self._turns.settle()
 
     def ended(self, peer: Peer, begun_ns: int, now_ns: int, reply: Reply) -> None:
         server = peer.memory
         if not isinstance(server, Server) or len(self._servers) == 1:
             return  # nginx ignores failures of an only server
         if reply.is_ok or not (reply.code in _LOST or reply.origin in _BROKEN):
+            if not server.fails:
+                return
             server.succeeded()
         else:
             server.failed(now_ns // _SECOND_NS)
+        self._turns.changed(server, now_ns // _SECOND_NS)

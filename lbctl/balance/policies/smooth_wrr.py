@@ -40,7 +40,9 @@ tried per call:
     ab c ab ab ab c ab b b c b c ...      a is out after its fifth failure
 
 Shares are then what failures make them, and no test judges them. Where
-everyone is out nginx answers 502; lbctl goes on as though nobody was.
+everyone is out nginx answers 502; lbctl goes on as though nobody was. A pick
+looks at everyone then, and otherwise one by one at those whose effective
+weight is coming back, since it changes at every selection.
 """
 
 from __future__ import annotations
@@ -149,5 +151,5 @@ POLICY = Policy(
     _build,
     Options(),
     aliases=("wrr", "swrr"),
-    cost="O(1); O(n) with max-fails",
+    cost="O(1); O(log n) with max-fails",
 )
