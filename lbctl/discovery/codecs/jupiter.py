@@ -38,13 +38,14 @@ def reweigh(value: bytes, weight: int) -> bytes:
     """Replace the weight in the description of the server; where there is none, add one."""
     text = value.decode("utf-8")
     document = part_at(text)
-    described = member(text, document, "MetadataX") or member(text, document, "Metadata")
-    if described is None:
-        edit = inserted(text, document, _METADATA[0], f'{{"weight":{weight}}}')
-    elif described.value is None:
-        edit = Edit(described.start, described.end, f'{{"weight":{weight}}}')
-    else:
+    parts = [part for name in _METADATA if (part := member(text, document, name))]
+    described = next((part for part in parts if part.value), None)
+    if described:
         edit = weight_edit(text, described, weight)
+    elif parts:  # there, and empty
+        edit = Edit(parts[0].start, parts[0].end, f'{{"weight":{weight}}}')
+    else:
+        edit = inserted(text, document, _METADATA[0], f'{{"weight":{weight}}}')
     return applied(text, edit).encode("utf-8")
 
 

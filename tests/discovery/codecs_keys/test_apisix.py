@@ -183,6 +183,8 @@ def test_where_the_nodes_are_instead_is_said() -> None:
     ("key", "value"),
     [
         ("/apisix/upstreams/", b"init_dir"),
+        ("/apisix/upstreams/", b""),
+        ("/apisix/upstreams/x", b"init_dir"),
         ("/apisix/routes/", b"init_dir"),
         ("/apisix/plugin_metadata/file-logger", b'{"host":"10.0.0.1","port":80,"password":"x"}'),
         ("/apisix/consumers/joe", upstream()),

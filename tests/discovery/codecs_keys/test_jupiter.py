@@ -131,6 +131,9 @@ def test_keys_with_other_colons_are_not_jupiters(key: str) -> None:
         ('{"Op":0,"Metadata":{"weight":50}}', '{"Op":0,"Metadata":{"weight":7}}'),
         ('{"Op":0,"MetadataX":{"name":"x"}}', '{"Op":0,"MetadataX":{"name":"x","weight":7}}'),
         ('{"Op":0,"Metadata":null}', '{"Op":0,"Metadata":{"weight":7}}'),
+        ('{"Op":0,"MetadataX":{}}', '{"Op":0,"MetadataX":{"weight":7}}'),
+        ('{"MetadataX":null,"Metadata":{"zone":"z"}}', '{"MetadataX":null,"Metadata":{"zone":"z","weight":7}}'),
+        ('{"Metadata":{"weight":1},"MetadataX":{"weight":2}}', '{"Metadata":{"weight":1},"MetadataX":{"weight":7}}'),
         ('{"Op":0}', '{"Op":0,"MetadataX":{"weight":7}}'),
     ],
 )
