@@ -7,7 +7,8 @@ import pytest
 from lbctl.discovery.codecs import CODECS
 from lbctl.discovery.flaws import Unusable
 from lbctl.discovery.weights import MOST_WEIGHT, reweighed
-from tests.discovery.codecs_json.samples import SAMPLES, instance, spelled
+from lbctl.model import Instance
+from tests.discovery.codecs_json.samples import SAMPLES, instance, rows, spelled
 
 WEIGHED = [layout for layout in SAMPLES if layout != "go-micro"]
 
@@ -95,3 +96,10 @@ def test_java_s_spelling_of_dubbo_has_no_place_for_a_weight() -> None:
 @pytest.mark.parametrize("layout", ["go-micro", "trpc-cpp"])
 def test_layouts_without_weights_have_no_way_to_write_one(layout: str) -> None:
     assert next(codec for codec in CODECS if codec.name == layout).reweigh is None
+
+
+def test_all_instances_of_one_process_have_its_weight() -> None:
+    value = KRATOS.replace('["grpc', '["http://10.0.0.1:80","grpc')
+    written = reweighed("kratos", KEYS["kratos"], (value % '{"weight":"3"}').encode(), 7)
+    assert written.decode() == value % '{"weight":"7"}'
+    assert [each.weight for each in rows(KEYS["kratos"], written) if isinstance(each, Instance)] == [7, 7]
