@@ -177,5 +177,5 @@ POLICY = Policy(
     _picker,
     Options(),
     aliases=("least_time", "shortestresponse"),
-    cost="O(log n); O(n) for metric=nginx with inflight",
+    cost="O(log n); O(n) with inflight",
 )
