@@ -20,7 +20,7 @@ from lbctl.discovery.codecs.transport_url import TransportUrl, usable_urls
 from lbctl.discovery.codecs.weight_edit import reweighed_text_within
 from lbctl.discovery.flaws import Unusable
 
-DEFAULT_WEIGHT: Final = 100
+_DEFAULT_WEIGHT: Final = 100
 _ROOT: Final = "/microservices/"
 _TRUE: Final = frozenset({"1", "t", "T", "true", "TRUE", "True"})  # as Go reads them
 _FATE: Final = "Kratos clients fail for the whole service"
@@ -63,7 +63,7 @@ def _draft(url: TransportUrl, weight: int, metadata: dict[str, str], warnings: t
 
 
 def _weight(metadata: dict[str, str]) -> tuple[int, tuple[str, ...]]:
-    weight, warnings = parse_text_weight(metadata.get("weight"), DEFAULT_WEIGHT)
+    weight, warnings = parse_text_weight(metadata.get("weight"), _DEFAULT_WEIGHT)
     if weight < 0:
         raise Unusable("bad_weight", "weight is negative")
     return weight, warnings

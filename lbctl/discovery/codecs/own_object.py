@@ -33,6 +33,3 @@ def own_object(
 def is_claimed(record: Record, claim: Claim) -> bool:
     """Whether anything besides its value speaks for a key: fewer members will do there."""
     return claim.rooted or claim.owned or claim.guess or speaks_for_itself(record)
-
-
-__all__ = ["Document", "Members", "is_claimed", "own_object"]
