@@ -13,9 +13,14 @@ from bisect import bisect_left, insort
 from collections import OrderedDict
 from collections.abc import Callable, Iterator, Sequence
 from itertools import repeat, starmap
-from math import log2
+from math import inf, log2
+from operator import attrgetter
+from typing import Final
 
 from lbctl.balance.levels import Level, Spot
+
+_SHORT: Final = 128  # a line in which everybody may stand
+_END: Final = attrgetter("waits_until")
 
 
 class Listed(Level):
@@ -92,35 +97,65 @@ class Drawn(Level):
 
     Everybody waits for an exponential time with its weight as the rate, and who waits the least is chosen. What the
     others still have to wait is exponential again, so they need not draw anew, and who comes begins at the present.
+
+    Where they are many, a quarter of them stand in line: those whose turn comes next. Times are negative, so that the
+    first of the line is at its end.
     """
 
-    __slots__ = ("_ends", "_line", "_present", "_waits")
+    __slots__ = ("_away", "_back", "_ends", "_line", "_longest", "_present", "_waits")
 
     def __init__(self, key: float, waits: Iterator[float]) -> None:
         super().__init__(key)
-        self._waits = waits  # all times are negative, so that the next to be chosen is the last of the line
+        self._waits = waits
         self._present = 0.0
         self.others = self._ends = list[float]()
-        self._line: list[Spot] = []
+        self._line: list[Spot] = []  # whose ends these are; empty only if nobody is away
+        self._longest = _SHORT
+        self._away: dict[Spot, None] = {}
+        self._back = -inf  # whose end is before this is away
 
     def drop(self, spot: Spot) -> None:
-        at = bisect_left(self._ends, spot.waits_until)
-        while self._line[at] is not spot:
+        if spot in self._away:
+            del self._away[spot]
+            return
+        ends, line = self._ends, self._line
+        at = bisect_left(ends, spot.waits_until)
+        while line[at] is not spot:
             at += 1
-        del self._ends[at], self._line[at]
+        del ends[at], line[at]
+        if not ends and self._away:
+            self._line_up()
 
     def pop(self) -> Spot:
         ends, line = self._ends, self._line
         if self.fresh:
-            present, waits = self._present, self._waits
+            present, waits, back = self._present, self._waits, self._back
             for spot in self.fresh:
                 end = spot.waits_until = present + next(waits) / spot.chance
+                if end < back:
+                    self._away[spot] = None
+                    continue
                 at = bisect_left(ends, end)
                 ends.insert(at, end)
                 line.insert(at, spot)
             self.fresh.clear()
+            if not ends or len(ends) > self._longest:
+                self._line_up()
         self._present = ends.pop()
-        return line.pop()
+        chosen = line.pop()
+        if not ends and self._away:
+            self._line_up()
+        return chosen
+
+    def _line_up(self) -> None:
+        """Have a quarter of all in line, or some dozens."""
+        everybody = sorted(self._away, key=_END) + self._line
+        length = max(_SHORT // 2, len(everybody) // 4)
+        self._away = dict.fromkeys(everybody[:-length])
+        self._line[:] = everybody[-length:]
+        self._ends[:] = map(_END, self._line)
+        self._longest = 2 * length
+        self._back = self._ends[0] if self._away else -inf
 
 
 def drawn(chances: Sequence[int], random: Callable[[], float]) -> Callable[[float], Level]:

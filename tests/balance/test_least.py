@@ -9,9 +9,10 @@ from random import Random
 import pytest
 
 from lbctl.balance.peer import Peer
-from lbctl.balance.policies.base import Call, Learning
+from lbctl.balance.policies.base import Call, Learning, Setup
 from lbctl.balance.policies.least_active import go_draw
 from lbctl.balance.policies.least_conn import fwlc_key
+from lbctl.balance.policies.table import POLICIES
 from lbctl.stats.chi_square import p_value
 from tests.balance.fleet import OK, VECTORS, Service, built, drawn, fleet, letters
 from tests.balance.traffic import Chosen, Traffic, busy
@@ -189,6 +190,46 @@ def test_ties_of_some_are_drawn_by_weight_while_others_come_and_go() -> None:
     expected = {peers[0]: total * 4 / 7, peers[1]: total * 2 / 7, peers[2]: total / 7}
     assert set(counts) == set(expected)
     assert p_value(sum((counts[peer] - e) ** 2 / e for peer, e in expected.items()), 2) > 1e-6
+
+
+def test_ties_of_hundreds_are_drawn_by_weight_while_others_come_and_go() -> None:
+    peers = fleet([4, 1] * 200)
+    moving, staying = peers[:100], peers[100:]
+    picker, counts, rng = built("least_active", peers, seed=7), Counter[Peer](), Random(2)
+    assert isinstance(picker, Learning)
+    for number in range(20_000):
+        peer = rng.choice(moving)
+        peer.picks = peer.finished + rng.choice([0, 1])
+        picker.ended(peer, 0, number, OK)
+        chosen = picker.pick(Call(number))
+        assert not chosen.in_flight
+        counts[chosen] += 1
+    total = sum(counts[peer] for peer in staying)
+    expected = {peer: total * peer.weight / 750 for peer in staying}
+    assert p_value(sum((counts[peer] - e) ** 2 / e for peer, e in expected.items()), 299) > 1e-6
+    heavy = sum(counts[peer] for peer in staying[::2])
+    assert p_value((heavy - 0.8 * total) ** 2 / (0.16 * total), 1) > 1e-6
+
+
+class Same(Random):
+    """Always draws the same."""
+
+    def random(self) -> float:
+        return 0.5
+
+
+@pytest.mark.parametrize("leaver", [0, 1])
+def test_who_leaves_a_tie_is_not_mistaken_for_another_who_has_drawn_the_same(leaver: int) -> None:
+    peers, policy = fleet([2, 2, 2, 1]), POLICIES["least_active"]
+    picker = policy.build(peers, Setup(Same(), policy.options))
+    assert isinstance(picker, Learning)
+    chosen = picker.pick(Call(1))
+    chosen.picks += 1
+    left = [peer for peer in peers[:3] if peer is not chosen]
+    gone = left.pop(leaver)
+    gone.picks += 1
+    picker.ended(gone, 0, 2, OK)
+    assert [picker.pick(Call(3))] == left
 
 
 def test_dubbo_go_loses_a_chance_of_the_first_among_unequal_weights() -> None:
