@@ -24,7 +24,7 @@ from lbctl.cli.balancer_config import KEYS, translated
 from lbctl.cli.settings import SETTINGS
 from lbctl.errors import UsageError
 
-_OWN = tuple(setting.file for setting in SETTINGS if setting.file)
+_OWN = tuple(name for setting in SETTINGS for name in (setting.file, setting.was) if name)
 _KNOWN = frozenset((*_OWN, *KEYS))
 
 

@@ -56,7 +56,9 @@ def _offered(service: str, addresses: Sequence[str], settings: Settings) -> Prop
 
     async def prepared() -> tuple[Registered, tuple[Deletion, ...]]:
         async with Etcd(config) as etcd:
-            found = await registered(etcd, Where(service, settings.prefix, settings.format), usable=False)
+            found = await registered(
+                etcd, Where(service, settings.prefix, settings.layout, settings.service_from), usable=False
+            )
             return found, planned(found, addresses, await notes(etcd, found))
 
     async def written() -> ChangeReport:

@@ -70,7 +70,7 @@ def root_help(commands: Iterable[Listed]) -> str:
         "Options of commands that read etcd, before or after their name:",
         "  --endpoints LIST  host:port, comma-separated (default 127.0.0.1:2379)",
         "  --prefix KEY      look only at keys that start with this",
-        *_wrapped(f"  --format NAME     layout of the keys: {', '.join(LAYOUTS)}"),
+        *_wrapped(f"  --layout NAME     layout of the keys: {', '.join(LAYOUTS)}"),
         "  --read-only       refuse to write to etcd",
         "  --user, --password-file, --cacert, --cert, --key, --dial-timeout, --command-timeout",
         "",

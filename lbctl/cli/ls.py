@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from lbctl.cli.explaining import explain_key
 from lbctl.cli.options import with_settings
 from lbctl.cli.settings import Settings
 from lbctl.cli.values import option_parser, parse_label
@@ -14,13 +15,15 @@ from lbctl.errors import UsageError
 
 if TYPE_CHECKING:
     from lbctl.commands.ls import Ls, Moment
-    from lbctl.discovery.listing import Listing
+    from lbctl.discovery.listing import Listing, Rest
     from lbctl.etcd.config import EtcdConfig
     from lbctl.view.caps import Caps
+    from lbctl.view.plain_table import Rendered
+    from lbctl.view.services import Look
 
 SUMMARY = "services in etcd, or the instances of one service"
 ABOUT = """\
-List the services that etcd knows, or the instances of one of them.
+List the services that etcd knows, or the instances of one of them. An address that has several keys is one instance.
 
 SERVICE is a full key prefix or the last part of a name. Health is checked by grpc.health.v1 where --check says so; by
 default that is when one service is listed on a terminal."""
@@ -30,6 +33,8 @@ EXAMPLES = (
     "lbctl ls echo -l zone=az1 --sort rtt",
     "lbctl ls echo --check -o json",
     "lbctl ls echo -w",
+    "lbctl ls --all",
+    "lbctl ls --explain /services/echo/10.0.0.11:50051",
 )
 FORMATS = ("table", "wide", "json", "yaml", "csv", "name")
 SORTS = ("address", "weight", "share", "health", "rtt", "ttl", "created")
@@ -73,6 +78,19 @@ def ls(
         bool, typer.Option("-w", "--watch", help="then print a row for every change, for ever", show_default=False)
     ] = False,
     *,
+    everything: Annotated[
+        bool,
+        typer.Option("--all", help="also what may be a service, and every key that is none", show_default=False),
+    ] = False,
+    explain: Annotated[
+        str | None,
+        typer.Option(
+            "--explain",
+            metavar="KEY",
+            help="tell which layouts were tried on this key, and why they do not have it",
+            show_default=False,
+        ),
+    ] = None,
     settings: Settings,
 ) -> int:
     """List services, or the instances of one service."""
@@ -81,14 +99,27 @@ def ls(
     from lbctl.commands.ls import Ls
     from lbctl.commands.reach import Reaching, ready_for
 
+    if explain is not None:
+        _refuse_beside("--explain", service, watch=watch, everything=everything)
+        return explain_key(explain, settings)
     _refuse_contradictions(service, sort, watch=watch, output=settings.output)
+    if everything:
+        _refuse_beside("--all", service, watch=watch, output=settings.output)
     caps = caps_of(settings)
     wanted = next((each for each in (check, settings.check) if each is not None), None)
     if wanted is None:
         wanted = service is not None and sys.stdout.isatty()
     access_for = Reaching(settings.reach, ready_for(settings.reach)).access if wanted else None
     request = Ls(
-        service, settings.prefix, settings.format, tuple(label or ()), wanted, settings.check_timeout_s, access_for
+        service=service,
+        prefix=settings.prefix,
+        layout=settings.layout,
+        labels=tuple(label or ()),
+        check=wanted,
+        check_timeout_s=settings.check_timeout_s,
+        access_for=access_for,
+        named_by=settings.service_from,
+        everything=everything,
     )
     return _list(etcd_config(settings), request, _Printer(settings, caps, sort or ""), watch=watch)
 
@@ -100,16 +131,29 @@ def _refuse_contradictions(service: str | None, sort: str | None, *, watch: bool
         raise UsageError(f"-w prints rows, not {output}", "use -o table, or: lbctl watch SERVICE -o jsonl")
 
 
+def _refuse_beside(
+    flag: str, service: str | None, *, watch: bool, everything: bool = False, output: str | None = None
+) -> None:
+    if service is not None:
+        raise UsageError(f"{flag} goes with no SERVICE", "leave one of them out")
+    if watch or everything:
+        raise UsageError(f"{flag} does not go with {'-w' if watch else '--all'}", "leave one of them out")
+    if output in ("csv", "name"):
+        raise UsageError(f"{flag} has no output format {output!r}", "use one of: table, wide, json, yaml")
+
+
 def _list(config: EtcdConfig, request: Ls, printer: _Printer, *, watch: bool) -> int:
     import asyncio
 
     from lbctl.cli.listeners import while_read
+    from lbctl.cli.reading_progress import reading
     from lbctl.commands.ls import run, stream
     from lbctl.etcd.client import Etcd
 
     async def work() -> None:
         async with Etcd(config) as etcd:
-            listing = await run(etcd, request)
+            with reading(quiet=printer.quiet) as tell:
+                listing = await run(etcd, request, tell)
             printer.result(listing, one=request.service is not None)
             if watch:
                 await while_read(stream(etcd, listing, request, printer.moment))
@@ -130,6 +174,7 @@ class _Printer:
         self._caps = caps
         self._sort = sort
         self._hidden: list[str] = []
+        self.quiet = settings.quiet
 
     def result(self, listing: Listing, *, one: bool) -> None:
         """Print the listing in the format asked for; ``one`` for the instances of one service."""
@@ -186,9 +231,18 @@ class _Printer:
             tables.append(services_table(listing, look, wide=wide))
         if invalid:
             tables.append(invalid_table(invalid, look))
+        if listing.rest is not None:
+            tables += _rest_tables(listing.rest, look)
         self._hidden = [title for table in tables for title in table.hidden]
         return "\n\n".join("\n".join(table.lines) for table in tables)
 
     def _note(self, line: str) -> None:
-        if not self._settings.quiet:
+        if not self.quiet:
             print(line, file=sys.stderr, flush=True)  # noqa: T201
+
+
+def _rest_tables(rest: Rest, look: Look) -> list[Rendered]:
+    from lbctl.view.services import others_table, possible_table
+
+    tables = [possible_table(rest.possible, look)] if rest.possible else []
+    return [*tables, others_table(rest, look)] if rest.others or rest.unread else tables

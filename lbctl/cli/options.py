@@ -85,12 +85,29 @@ def _formats(outputs: Sequence[str]) -> object:
 class _Layouts:
     """Options of commands that look for a service."""
 
-    format: Annotated[
+    layout: Annotated[
         str | None,
         option(
-            "--format",
-            text=f"layout of the keys: {', '.join(LAYOUTS)} (default auto; env LBCTL_FORMAT)",
+            "--layout",
+            text=f"layout of the keys: {', '.join(LAYOUTS)} (default auto; env LBCTL_LAYOUT)",
             metavar="NAME",
+            panel=_ETCD,
+        ),
+    ]
+    format: Annotated[
+        str | None, option("--format", text="former name of --layout", metavar="NAME", panel=_ETCD, hidden=True)
+    ]
+
+
+class _Names:
+    """Options of commands that find a service by its name."""
+
+    service_from: Annotated[
+        str | None,
+        option(
+            "--service-from",
+            text="name services by their key or their value (default: as the layout has it; env LBCTL_SERVICE_FROM)",
+            metavar="WHAT",
             panel=_ETCD,
         ),
     ]
@@ -152,7 +169,13 @@ def _hints(group: type) -> Mapping[str, Any]:
 
 
 def _parameters(
-    *, registry: bool, layouts: bool, outputs: Sequence[str] | None, headers: bool, backends: bool = False
+    *,
+    registry: bool,
+    layouts: bool,
+    names: bool,
+    outputs: Sequence[str] | None,
+    headers: bool,
+    backends: bool = False,
 ) -> list[inspect.Parameter]:
     hints: dict[str, Any] = {}
     if backends:
@@ -161,6 +184,8 @@ def _parameters(
         hints |= _hints(_Etcd)
     if layouts:
         hints |= _hints(_Layouts)
+    if names:
+        hints |= _hints(_Names)
     if outputs is not None:
         hints["output"] = _formats(outputs)
     if headers:
@@ -183,7 +208,7 @@ Command: TypeAlias = Callable[..., int | None]
 
 def root_options(function: Callable[..., None]) -> Callable[..., None]:
     """Give the root callback every global option; it stores what was given where the subcommands find it."""
-    shared = _parameters(registry=True, layouts=True, outputs=(), headers=True)
+    shared = _parameters(registry=True, layouts=True, names=True, outputs=(), headers=True)
 
     @functools.wraps(function)
     def callback(**given: Any) -> None:  # noqa: ANN401 - whatever the wrapped function takes
@@ -199,6 +224,7 @@ def with_settings(
     *,
     registry: bool = True,
     layouts: bool = False,
+    names: bool | None = None,
     outputs: Sequence[str] = (),
     headers: bool = False,
     backends: bool = False,
@@ -206,11 +232,17 @@ def with_settings(
     """Merge the global options into a command's signature; the command gets them resolved, as ``settings``.
 
     A command takes only the groups that mean something to it (``outputs``: the formats it prints, the default first;
-    ``backends``: how they are connected); a global option it does not take is refused, not ignored, when it stands
-    before the command. A parameter of its own may be a group of options (see ``flags``).
+    ``backends``: how they are connected; ``names``: what services are named by, as ``layouts`` unless said); a global
+    option it does not take is refused, not ignored, when it stands before the command. A parameter of its own may be a
+    group of options (see ``flags``).
     """
     shared = _parameters(
-        registry=registry, layouts=layouts, outputs=outputs or None, headers=headers, backends=backends
+        registry=registry,
+        layouts=layouts,
+        names=layouts if names is None else names,
+        outputs=outputs or None,
+        headers=headers,
+        backends=backends,
     )
 
     def decorate(function: Command) -> Command:

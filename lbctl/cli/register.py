@@ -36,12 +36,12 @@ first, and then goes on to COMMAND. An outage of etcd of any length is survived:
 instance is registered anew, and a key that somebody deletes is put back. What the key holds already is not overwritten
 without asking; -y answers yes.
 
---format names the layout: {", ".join(WRITERS)} (default seed). --prefix is what the key starts with, instead of the
+--layout names the layout: {", ".join(WRITERS)} (default seed). --prefix is what the key starts with, instead of the
 layout's own."""
 EXAMPLES = (
     "lbctl register echo 127.0.0.1:50061 --weight 3",
     "lbctl register echo 10.0.0.11:50051 --ttl 5s -- ./server --port 50051",
-    "lbctl register echo 10.0.0.11:50051 --format kratos --metadata zone=a -- ./server",
+    "lbctl register echo 10.0.0.11:50051 --layout kratos --metadata zone=a -- ./server",
     "lbctl register echo 127.0.0.1:50061 --once --ttl 60s",
     "lbctl register echo 127.0.0.1:50061 --dry-run",
 )
@@ -100,7 +100,7 @@ class RegisterFlags(Flags):
     ] = False
 
 
-@with_settings(outputs=FORMATS, layouts=True, headers=True)
+@with_settings(outputs=FORMATS, layouts=True, names=False, headers=True)
 def register(
     service: Annotated[str, typer.Argument(metavar="SERVICE", help="the service's name")],
     address: Annotated[str, typer.Argument(metavar="ADDRESS", help="host:port, as clients dial it")],
@@ -143,7 +143,7 @@ def _request(service: str, address: str, how: RegisterFlags, command: Sequence[s
     from lbctl.discovery.codecs.registration import Wanted
     from lbctl.discovery.directory import normal_prefix
 
-    layout = settings.format or DEFAULT_LAYOUT
+    layout = settings.layout or DEFAULT_LAYOUT
     if layout not in WRITERS:
         raise UsageError(f"lbctl does not register in the layout {layout}", f"use one of: {', '.join(WRITERS)}")
     wanted = Wanted(service, _endpoint(address), how.weight, _metadata(how), normal_prefix(settings.prefix))

@@ -34,7 +34,7 @@ def offered(
 
     async def prepared() -> tuple[Registered, tuple[Rewrite, ...]]:
         async with Etcd(config) as etcd:
-            found = await registered(etcd, Where(service, settings.prefix, settings.format))
+            found = await registered(etcd, Where(service, settings.prefix, settings.layout, settings.service_from))
             return found, await plan(etcd, found)
 
     async def written() -> WeightReport:

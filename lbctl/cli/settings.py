@@ -46,9 +46,18 @@ def _layout(value: str) -> str | None:
     return None if value == "auto" else value
 
 
+def _named_by(value: str) -> str:
+    if value not in ("key", "value"):
+        raise ValueError(f"{value!r} is neither key nor value")
+    return value
+
+
 @dataclass(frozen=True, slots=True)
 class Setting:
-    """Where one setting may come from besides its flag; environment names are in order of precedence."""
+    """Where one setting may come from besides its flag; environment names are in order of precedence.
+
+    ``was`` is a former name, of the flag and in files, that is still understood.
+    """
 
     name: str
     parse: Callable[[str], Any]
@@ -56,6 +65,7 @@ class Setting:
     env: tuple[str, ...] = ()
     file: str = ""  # dotted key in the configuration file
     off: str = ""  # the flag that says no, where there is one
+    was: str = ""
 
     @property
     def flag(self) -> str:
@@ -80,7 +90,8 @@ SETTINGS = (
     _etcd("key", _text),
     _etcd("dial_timeout", parse_positive_duration, 2.0),
     _etcd("command_timeout", parse_positive_duration, 5.0),
-    Setting("format", _layout, None, ("LBCTL_FORMAT",), "format"),
+    Setting("layout", _layout, None, ("LBCTL_LAYOUT", "LBCTL_FORMAT"), "layout", was="format"),
+    Setting("service_from", _named_by, "", ("LBCTL_SERVICE_FROM",), "service_from"),
     Setting("prefix", _text, None, ("LBCTL_PREFIX",), "prefix"),
     Setting("read_only", truth, False, ("LBCTL_READ_ONLY",), "read_only"),
     Setting("output", _text),
@@ -140,7 +151,8 @@ class Settings:
     tls: bool  # any certificate file, or an https:// endpoint
     dial_timeout_s: float
     command_timeout_s: float
-    format: str | None  # a layout's name; None: whichever recognises a key
+    layout: str | None  # its name; None: whichever recognises a key
+    service_from: str  # key or value: what services are named by; empty: as their layout has it
     prefix: str | None
     read_only: bool  # nothing may be written to etcd
     output: str | None  # one of the formats of the running command
@@ -223,10 +235,15 @@ def resolve(flags: Mapping[str, Any], environ: Mapping[str, str], file: Found) -
 
 
 def _look_up(setting: Setting, flags: Mapping[str, Any], environ: Mapping[str, str], file: Found) -> tuple[Any, str]:
-    given = flags.get(setting.name) or None if setting.name == "verbose" else flags.get(setting.name)
+    given, flag = flags.get(setting.name), setting.flag
+    if setting.was and given is None:
+        given, flag = flags.get(setting.was), f"--{setting.was}"
+    if setting.name == "verbose":
+        given = given or None
     if given is not None and not isinstance(given, str):
-        return given, setting.off if given is False and setting.off else setting.flag
-    for text, origin in _sources(setting, given, environ, file):
+        return given, setting.off if given is False and setting.off else flag
+    named = [(given, flag)] if given is not None else []
+    for text, origin in named + _sources(setting, environ, file):
         try:
             return setting.parse(text), origin
         except ValueError as error:
@@ -234,12 +251,9 @@ def _look_up(setting: Setting, flags: Mapping[str, Any], environ: Mapping[str, s
     return setting.default, ""
 
 
-def _sources(setting: Setting, given: str | None, environ: Mapping[str, str], file: Found) -> list[tuple[str, str]]:
-    found = [(given, setting.flag)] if given is not None else []
-    found += [(environ[name], name) for name in setting.env if environ.get(name)]
-    if setting.file in file:
-        found.append(file[setting.file])
-    return found
+def _sources(setting: Setting, environ: Mapping[str, str], file: Found) -> list[tuple[str, str]]:
+    variables = [(environ[name], name) for name in setting.env if environ.get(name)]
+    return variables + [file[key] for key in (setting.file, setting.was) if key in file]
 
 
 def _settled(values: dict[str, Any], origins: Mapping[str, str]) -> Settings:

@@ -58,7 +58,16 @@ def watch(
     wanted = next((each for each in (check, settings.check) if each is not None), True)
     seconds = settings.check_interval_s if interval is None else interval
     access_for = Reaching(settings.reach, ready_for(settings.reach)).access
-    request = Watch(service, settings.prefix, settings.format, wanted, seconds, settings.check_timeout_s, access_for)
+    request = Watch(
+        service=service,
+        prefix=settings.prefix,
+        layout=settings.layout,
+        named_by=settings.service_from,
+        check=wanted,
+        interval_s=seconds,
+        timeout_s=settings.check_timeout_s,
+        access_for=access_for,
+    )
     live = settings.output == "text" and sys.stdout.isatty()
     caps = caps_of(settings, "auto" if live else "none")
     _watch(etcd_config(settings), request, caps, _teller(settings, request, live=caps.screen == "live"))

@@ -107,7 +107,7 @@ def _auto(service: str, auto: AutoFlags, rule: RuleFlags, settings: Settings) ->
     from lbctl.commands.weight_auto import Auto
 
     return Auto(
-        where=Where(service, settings.prefix, settings.format),
+        where=Where(service, settings.prefix, settings.layout, settings.service_from),
         rule=_rule(rule),
         bases=tuple(auto.base or ()),
         window_s=auto.window or DEFAULT_WINDOW_S,

@@ -3,30 +3,37 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator, Sequence
+from collections import Counter
+from collections.abc import AsyncGenerator, AsyncIterator, Sequence
 from contextlib import aclosing, asynccontextmanager, suppress
 
+from lbctl.discovery.backends import distinct
 from lbctl.discovery.directory import Update, follow
 from lbctl.discovery.weight_limits import WeightLimits
 from lbctl.errors import LbctlError
 from lbctl.etcd.client import Etcd
 from lbctl.load.run import Run
-from lbctl.model import Identity, Instance, Service
+from lbctl.model import Endpoint, Identity, Instance, Service
 
 
 def backends_of(service: Service) -> str:
     """How many backends a service has, in words."""
-    count = len(service.instances)
+    count = len(distinct(service.instances))
     return f"{count} backend{'' if count == 1 else 's'} of {service.name}"
 
 
 @asynccontextmanager
 async def followed(
-    etcd: Etcd | None, service: Service, load: Run, limits: WeightLimits | None = None
+    etcd: Etcd | None,
+    service: Service,
+    load: Run,
+    limits: WeightLimits | None = None,
+    layout: str | None = None,
+    named_by: str = "",
 ) -> AsyncIterator[None]:
     """The run follows the registry while the block lasts; a lost registry is an event, and the last state stays.
 
-    Weights of the registry are used within ``limits``.
+    Weights of the registry are used within ``limits``; ``layout`` and ``named_by`` are those the service was read with.
     """
     if etcd is None:
         load.apply(service.instances)
@@ -34,7 +41,8 @@ async def followed(
         yield
         return
     begun = asyncio.Event()
-    following = asyncio.create_task(_follow(etcd, service, _Applying(load, limits or WeightLimits()), begun))
+    updates = follow(etcd, service, layout, named_by)
+    following = asyncio.create_task(_follow(updates, _Applying(load, limits or WeightLimits()), begun))
     beginning = asyncio.create_task(begun.wait())
     try:
         await asyncio.wait([following, beginning], return_when=asyncio.FIRST_COMPLETED)
@@ -55,12 +63,15 @@ class _Applying:
         self.load = load
         self._limits = limits
         self._told: set[tuple[Identity, int | None]] = set()
+        self._keys: set[Endpoint] = set()  # told to have several
 
     def apply(self, instances: Sequence[Instance]) -> None:
         """Take a full state; a weight that is not used as it is registered is an event."""
-        used = [self._limits.used(each) for each in sorted(instances, key=lambda instance: instance.identity)]
+        backends = sorted(distinct(instances), key=lambda instance: instance.identity)
+        used = [self._limits.used(each) for each in backends]
         self.load.apply(used)
-        registered = {each.identity: each for each in instances}
+        self._tell_of_keys(instances)
+        registered = {each.identity: each for each in backends}
         for each in used:
             there = registered[each.identity]
             if each.weight != there.weight and (each.identity, there.weight) not in self._told:
@@ -68,17 +79,23 @@ class _Applying:
                 stated = "none" if there.weight is None else str(there.weight)
                 self.load.note("weight", each.address, f"registered weight {stated}, {each.weight} is used")
 
+    def _tell_of_keys(self, instances: Sequence[Instance]) -> None:
+        for endpoint, keys in Counter(each.endpoint for each in instances).items():
+            if keys > 1 and endpoint not in self._keys:
+                self._keys.add(endpoint)
+                self.load.note("joined", str(endpoint), f"registered under {keys} keys: it counts once")
 
-async def _follow(etcd: Etcd, service: Service, applying: _Applying, begun: asyncio.Event) -> None:
+
+async def _follow(found: AsyncGenerator[Update, None], applying: _Applying, begun: asyncio.Event) -> None:
     load = applying.load
     try:
-        async with aclosing(follow(etcd, service)) as updates:
+        async with aclosing(found) as updates:
             async for update in updates:
                 _take(update, applying)
                 if not begun.is_set():
                     # Where etcd was lost again already, the service as it was read has to do.
                     applying.apply(update.service.instances)
-                    load.note("joined", None, f"resolved {service.prefix}: {backends_of(update.service)}")
+                    load.note("joined", None, f"resolved {update.service.prefix}: {backends_of(update.service)}")
                     begun.set()
     except LbctlError as error:
         if not begun.is_set():

@@ -59,6 +59,7 @@ class Hammer:
     backends: tuple[Instance, ...] = ()
     prefix: str | None = None
     layout: str | None = None
+    named_by: str = ""
     grace_s: float = 5.0
     explain: int = 0  # the number of the pick that is to be explained, 0 for none
     repeating: Configured = field(default_factory=Configured)
@@ -122,7 +123,7 @@ async def _run(
     if request.hash_key is not None and request.hash_key.is_constant:
         tell.note(one_key(request.hash_key))
     try:
-        async with followed(etcd, service, load, request.limits):
+        async with followed(etcd, service, load, request.limits, request.layout, request.named_by):
             tell.note(f"connecting to {backends_of(service)}{_how(reaching, service)} ...")
             for instance in service.instances:
                 tell.detail(reaching.told(instance))
@@ -208,7 +209,8 @@ def _requests(request: Hammer, reaching: Reaching, calling: Calling) -> Callable
 async def _service(etcd: Etcd | None, request: Hammer) -> Service:
     if etcd is None:
         return Service(request.service, "backends", "", request.backends)
-    service = find(await read(etcd, request.prefix), request.service, request.layout)
+    registry = await read(etcd, request.prefix, layout=request.layout, named_by=request.named_by)
+    service = find(registry, request.service, request.layout)
     if not service.instances:
         raise _unusable(service)
     return service

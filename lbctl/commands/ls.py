@@ -10,8 +10,9 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from lbctl.discovery.catalog import Catalog
 from lbctl.discovery.changes import Change, diff
-from lbctl.discovery.directory import find, follow, normal_prefix, read
-from lbctl.discovery.listing import Listing, shares
+from lbctl.discovery.directory import find, follow, normal_prefix, read, survey
+from lbctl.discovery.listing import Listing, Rest, shares
+from lbctl.discovery.scan import Tell
 from lbctl.etcd.client import Etcd, TimeToLive
 from lbctl.etcd.events import Changes, Lost, Resumed, Resync, Snapshot
 from lbctl.model import Endpoint, Identity, Instance, Registry, Service
@@ -25,9 +26,10 @@ _LEASES_AT_ONCE = 32
 
 @dataclass(frozen=True, slots=True)
 class Ls:
-    """What to list. Without a service every service is listed.
+    """What to list. Without a service every service is listed; ``everything`` lists the keys of none, too.
 
-    ``access_for`` says how an instance is called where health is checked; None calls all by plaintext.
+    ``named_by`` is key or value where services are to be called by that. ``access_for`` says how an instance is called
+    where health is checked; None calls all by plaintext.
     """
 
     service: str | None = None
@@ -37,14 +39,25 @@ class Ls:
     check: bool = False
     check_timeout_s: float = 1.0
     access_for: Callable[[Instance], Access] | None = None
+    named_by: str = ""
+    everything: bool = False
 
 
-async def run(etcd: Etcd, request: Ls) -> Listing:
+async def run(etcd: Etcd, request: Ls, tell: Tell | None = None) -> Listing:
     """Read the registry; raises NotFound for a service that is not there, RegistryError where etcd does not answer."""
-    registry = select(await read(etcd, request.prefix), request)
+    registry, rest = await _read(etcd, request, tell)
+    registry = select(registry, request)
     instances = _instances(registry)
     leases, health = await asyncio.gather(_leases(etcd, instances), _health(instances, request))
-    return Listing(registry, leases, health, request.check)
+    return Listing(registry, leases, health, request.check, rest)
+
+
+async def _read(etcd: Etcd, request: Ls, tell: Tell | None) -> tuple[Registry, Rest | None]:
+    prefix, layout, named_by = request.prefix, request.layout, request.named_by
+    if not request.everything:
+        return await read(etcd, prefix, layout=layout, named_by=named_by, tell=tell), None
+    found = await survey(etcd, prefix, layout=layout, named_by=named_by, tell=tell)
+    return found.registry, Rest(found.possible, found.others, found.unread)
 
 
 def select(registry: Registry, request: Ls) -> Registry:
@@ -120,7 +133,7 @@ async def stream(etcd: Etcd, listing: Listing, request: Ls, show: Callable[[Mome
         await _stream_all(etcd, listing.registry, request, show)
         return
     before = listing.registry
-    async with aclosing(follow(etcd, before.services[0])) as updates:
+    async with aclosing(follow(etcd, before.services[0], request.layout, request.named_by)) as updates:
         async for update in updates:
             if update.notice is not None:
                 show(Moment(update.revision, notice=update.notice.text))
@@ -132,7 +145,7 @@ async def stream(etcd: Etcd, listing: Listing, request: Ls, show: Callable[[Mome
 
 async def _stream_all(etcd: Etcd, before: Registry, request: Ls, show: Callable[[Moment], None]) -> None:
     root = normal_prefix(request.prefix)
-    catalog = Catalog(root or "", rooted=root is not None)
+    catalog = Catalog(root or "", rooted=root is not None, preferred=request.layout or "", named_by=request.named_by)
     async with aclosing(etcd.watch((root or "").encode())) as events:
         async for event in events:
             if isinstance(event, Lost | Resumed):

@@ -23,6 +23,7 @@ class Where:
     service: str
     prefix: str | None = None
     layout: str | None = None
+    named_by: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,7 +75,7 @@ class LostRace(LbctlError):
 
 async def registered(etcd: Etcd, where: Where, *, usable: bool = True) -> Registered:
     """Read a service with its keys; raises NotFound where there is none, or none of its instances is ``usable``."""
-    registry = await read(etcd, where.prefix)
+    registry = await read(etcd, where.prefix, layout=where.layout, named_by=where.named_by)
     service = find(registry, where.service, where.layout)
     if usable and not service.instances:
         raise NotFound(f'service "{service.name}" has no usable instances', f"see why: lbctl ls {service.name}")

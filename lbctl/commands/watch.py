@@ -42,6 +42,7 @@ class Watch:
     service: str
     prefix: str | None = None
     layout: str | None = None
+    named_by: str = ""
     check: bool = True
     interval_s: float = 1.0
     timeout_s: float = 1.0
@@ -63,7 +64,8 @@ async def run(means: Means, request: Watch, screen: WatchScreen, tell: Tell) -> 
     Raises NotFound for a service that is not there, RegistryError where etcd does not answer at the beginning; later
     outages are events.
     """
-    service = find(await read(means.etcd, request.prefix), request.service, request.layout)
+    registry = await read(means.etcd, request.prefix, layout=request.layout, named_by=request.named_by)
+    service = find(registry, request.service, request.layout)
     watch = ServiceWatch(means, request, service, tell)
     with _stopped_by_signals(watch.stop):
         async with screen.showing(watch.report, watch):
@@ -128,7 +130,8 @@ class ServiceWatch:
             self._tell(each, at)
 
     async def _follow(self) -> None:
-        async with aclosing(follow(self._etcd, self._service)) as updates:
+        followed = follow(self._etcd, self._service, self._request.layout, self._request.named_by)
+        async with aclosing(followed) as updates:
             async for update in updates:
                 self._say(self._notice(update))
                 if update.synced and (update.notice is None or update.notice.kind == "resync"):

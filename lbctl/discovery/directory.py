@@ -53,12 +53,13 @@ async def read(
     *,
     layout: str | None = None,
     named_by: str = "",
+    tell: Tell | None = None,
 ) -> Registry:
     """Read every service of etcd at one revision, or those under ``prefix`` alone (see ``scan``).
 
     ``layout`` and ``named_by`` decide as they do for a Catalog (``preferred``).
     """
-    catalog, scanned = await read_keys(etcd, prefix, max_values, layout=layout, named_by=named_by)
+    catalog, scanned = await read_keys(etcd, prefix, max_values, layout=layout, named_by=named_by, tell=tell)
     return _registry(catalog, scanned)
 
 
@@ -103,13 +104,18 @@ def _too_large(entry: Entry) -> Invalid:
     return Invalid(key, "-", "too_large", "the value is too large to be read")
 
 
-async def follow(etcd: Etcd, service: Service) -> AsyncGenerator[Update, None]:
+async def follow(
+    etcd: Etcd, service: Service, preferred: str | None = None, named_by: str = ""
+) -> AsyncGenerator[Update, None]:
     """Yield the service as it is now, then after every change and at every break and return of the connection.
 
-    The first update tells what changed since ``service`` was read. It never ends by itself: use
-    ``contextlib.aclosing`` where the loop may be left early.
+    The first update tells what changed since ``service`` was read, with the same preferred layout and way of naming. It
+    never ends by itself: use ``contextlib.aclosing`` where the loop may be left early.
     """
-    follower = _Follower(service)
+    root = _root_of(service)
+    follower = _Follower(
+        service, Catalog(root, rooted=True, layout=service.layout, preferred=preferred or "", named_by=named_by)
+    )
     async with aclosing(etcd.watch(service.prefix.encode())) as events:
         async for event in events:
             yield follower.take(event)
@@ -127,10 +133,10 @@ def normal_prefix(prefix: str | None) -> str | None:
 class _Follower:
     """Turns a watch's events into updates: state only, nothing awaits."""
 
-    def __init__(self, service: Service) -> None:
+    def __init__(self, service: Service, catalog: Catalog) -> None:
         self._service = service
         self._invalid: tuple[Invalid, ...] = ()
-        self._catalog = Catalog(_root_of(service), rooted=True, layout=service.layout)
+        self._catalog = catalog
         self._revision = 0
         self._synced = False
 

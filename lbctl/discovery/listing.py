@@ -4,23 +4,38 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
+from lbctl.discovery.backends import distinct
 from lbctl.model import Identity, Instance, Registry, Service
 
 if TYPE_CHECKING:
+    from lbctl.discovery.catalog import Other
+    from lbctl.discovery.scan import Unread
     from lbctl.etcd.client import TimeToLive
     from lbctl.rpc.health import Health
 
 
+class Rest(NamedTuple):
+    """The keys that are no registrations: services they may be, keys with the reason why not, and trees not read."""
+
+    possible: tuple[Service, ...] = ()
+    others: tuple[Other, ...] = ()
+    unread: tuple[Unread, ...] = ()
+
+
 @dataclass(frozen=True, slots=True)
 class Listing:
-    """A registry and what else is known about its instances; an absent entry means not asked or not known."""
+    """A registry and what else is known about its instances; an absent entry means not asked or not known.
+
+    ``rest`` is there where all keys were asked for.
+    """
 
     registry: Registry
     leases: Mapping[int, TimeToLive] = field(default_factory=dict)
     health: Mapping[Identity, Health] = field(default_factory=dict)
     checked: bool = False
+    rest: Rest | None = None
 
     def lease_of(self, instance: Instance) -> TimeToLive | None:
         return self.leases.get(instance.lease)
@@ -30,7 +45,12 @@ class Listing:
 
 
 def shares(service: Service) -> dict[Identity, float]:
-    """Each instance's share of the calls by weight alone, 0..1; one that says it is not up gets nothing."""
-    weights = {each.identity: each.effective_weight if each.status is None else 0 for each in service.instances}
+    """Each instance's share of the calls by weight alone, 0..1; one that says it is not up gets nothing.
+
+    Where one address has several keys, one of them has its share (see ``distinct``), and the others have none.
+    """
+    weights = {each.identity: 0 for each in service.instances}
+    for each in distinct(service.instances):
+        weights[each.identity] = each.effective_weight if each.status is None else 0
     total = sum(weights.values())
     return {identity: weight / total if total else 0.0 for identity, weight in weights.items()}

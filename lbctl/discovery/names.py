@@ -35,7 +35,7 @@ def _ambiguous(name: str, matches: list[Service]) -> NotFound:
     prefixes = [service.prefix for service in matches]
     if len(set(prefixes)) == 1:
         layouts = " and ".join(service.layout for service in matches)
-        return NotFound(f'"{name}" is registered in two layouts: {layouts}', "choose one with --format")
+        return NotFound(f'"{name}" is registered in two layouts: {layouts}', "choose one with --layout")
     return NotFound(f'"{name}" means {len(matches)} services', "give one in full: " + ", ".join(prefixes))
 
 

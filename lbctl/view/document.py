@@ -4,15 +4,17 @@ from __future__ import annotations
 
 from datetime import datetime
 
-from lbctl.discovery.listing import Listing, shares
+from lbctl.discovery.listing import Listing, Rest, shares
+from lbctl.discovery.reading import Explanation
 from lbctl.model import Event, Instance, Invalid, Service
 from lbctl.view.figures import Document, lease_id, ratio, seconds_of, stamp
 from lbctl.view.run_document import run_document
 
-__all__ = ["run_document", "services_document", "watch_document"]
+__all__ = ["explanation_document", "run_document", "services_document", "watch_document"]
 
 SERVICES = "lbctl.services/v1"
 WATCH = "lbctl.watch/v1"
+EXPLANATION = "lbctl.explanation/v1"
 
 
 def services_document(listing: Listing) -> Document:
@@ -23,6 +25,28 @@ def services_document(listing: Listing) -> Document:
         "revision": registry.revision,
         "services": [_service(listing, service) for service in registry.services],
         "invalid": [_invalid(each) for each in registry.invalid],
+        "other_keys": registry.foreign,
+        **({} if listing.rest is None else _rest(listing, listing.rest)),
+    }
+
+
+def _rest(listing: Listing, rest: Rest) -> Document:
+    others = ({"key": each.key.decode("utf-8", "backslashreplace"), "why": each.why} for each in rest.others)
+    unread = ({"where": each.where, "keys": each.keys, "why": each.why} for each in rest.unread)
+    return {
+        "possible": [_service(listing, service) for service in rest.possible],
+        "others": list(others),
+        "unread": list(unread),
+    }
+
+
+def explanation_document(explanation: Explanation) -> Document:
+    """Return the document of ``ls --explain -o json``."""
+    return {
+        "schema": EXPLANATION,
+        "revision": explanation.revision,
+        "key": explanation.key,
+        "rules": [{"rule": each.rule, "outcome": each.outcome, "why": each.why} for each in explanation.trials],
     }
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from typing import Final
 
+from lbctl.discovery.backends import distinct
 from lbctl.discovery.listing import Listing
 from lbctl.model import Service
 from lbctl.view.services import in_rotation
@@ -27,8 +28,8 @@ def notes(listing: Listing, *, one: bool, endpoints: Sequence[str]) -> Iterator[
         yield from _about(listing, registry.services[0])
     elif not registry.services:
         yield f"no services in etcd {', '.join(endpoints)}"
-        if registry.foreign:
-            yield f"note: {plural(registry.foreign, 'key')} of no layout that lbctl knows"
+    if registry.foreign and not one and listing.rest is None:
+        yield f"note: {plural(registry.foreign, 'other key')}; see: lbctl ls --all"
 
 
 def _about(listing: Listing, service: Service) -> Iterator[str]:
@@ -37,9 +38,12 @@ def _about(listing: Listing, service: Service) -> Iterator[str]:
         return
     if any(each.weight is None for each in service.instances):
         yield "note: a weight in parentheses is not in the registry: balancers use 1"
+    backends = distinct(service.instances)
+    if len(backends) < len(service.instances):
+        yield "note: an address with several keys is one backend, as the newest of them describes it"
     if listing.checked:
-        ready = sum(in_rotation(listing, each) for each in service.instances)
-        total = len(service.instances)
+        ready = sum(in_rotation(listing, each) for each in backends)
+        total = len(backends)
         yield from _reasons(listing, service)
         yield f"{ready} of {total} ready" + ("" if ready == total else f"; {total - ready} need a look")
 

@@ -10,6 +10,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from lbctl.discovery.listing import Listing, shares
 from lbctl.model import Instance, Service
 from lbctl.view.figures import Document, lease_id, ratio
+from lbctl.view.text import clean
 
 _COLUMNS = (
     "service", "layout", "key", "address", "weight", "share", "health", "rtt_ms", "lease_id", "lease_ttl_s",
@@ -19,19 +20,35 @@ _COLUMNS = (
 
 def as_json(document: Document) -> str:
     """Spell a document over several lines."""
-    return json.dumps(document, ensure_ascii=False, indent=2, allow_nan=False)
+    return _tame(json.dumps(document, ensure_ascii=False, indent=2, allow_nan=False))
 
 
 def as_json_line(document: Document) -> str:
     """Spell a document in one line."""
-    return json.dumps(document, ensure_ascii=False, separators=(",", ":"), allow_nan=False)
+    return _tame(json.dumps(document, ensure_ascii=False, separators=(",", ":"), allow_nan=False))
+
+
+def _tame(text: str) -> str:
+    """Escape what JSON lets through and would steer a terminal: C1 controls, DEL, marks of direction."""
+    if _is_tame(text):
+        return text
+    return "".join(char if char == "\n" or char.isprintable() else json.dumps(char)[1:-1] for char in text).replace(
+        "\x7f", "\\u007f"
+    )
+
+
+def _is_tame(text: str) -> bool:
+    return text.replace("\n", "").isprintable()
 
 
 def as_yaml(document: Document) -> str:
     """Spell a document as YAML; the keys stay in their order."""
     import yaml
 
-    return str(yaml.safe_dump(document, sort_keys=False, allow_unicode=True, width=1_000_000)).rstrip("\n")
+    text = str(yaml.safe_dump(document, sort_keys=False, allow_unicode=True, width=1_000_000))
+    if not _is_tame(text):
+        text = str(yaml.safe_dump(document, sort_keys=False, width=1_000_000))
+    return text.rstrip("\n")
 
 
 def as_csv(header: Sequence[str], rows: Iterable[Sequence[object]], *, headers: bool = True) -> str:
@@ -47,6 +64,8 @@ def as_csv(header: Sequence[str], rows: Iterable[Sequence[object]], *, headers: 
 def _csv_value(value: object) -> object:
     if isinstance(value, bool):
         return "true" if value else "false"
+    if isinstance(value, str) and not value.isprintable():
+        return clean(value, 10 * len(value))
     return "" if value is None else value
 
 

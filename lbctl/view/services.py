@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any, TypeVar
 
-from lbctl.discovery.listing import Listing, shares
+from lbctl.discovery.backends import distinct
+from lbctl.discovery.listing import Listing, Rest, shares
+from lbctl.discovery.reading import Trial
 from lbctl.model import Instance, Invalid, Service
 from lbctl.view.figures import lease_id
 from lbctl.view.plain_table import Cell, Column, Rendered, render
@@ -14,6 +17,7 @@ from lbctl.view.text import NONE, clean, duration, percent
 from lbctl.view.theme import Glyphs, Style
 
 _HEALTH_ROLES = {"SERVING": "ok", "UNIMPLEMENTED": "muted", "UNKNOWN": "warn", "SERVICE_UNKNOWN": "warn"}
+_OUTCOME_ROLES = {"instance": "ok", "invalid": "err", "skipped": "warn", "no": "muted"}
 R = TypeVar("R")
 
 
@@ -42,7 +46,8 @@ def services_table(listing: Listing, look: Look, *, wide: bool = False) -> Rende
     columns: list[Column[Service]] = [
         Column("SERVICE", _service_name, shrink_to=30),
         Column("LAYOUT", lambda s: Cell(clean(s.layout)), keep=4),
-        Column("INSTANCES", lambda s: Cell(str(len(s.instances))), numeric=True),
+        Column("INSTANCES", lambda s: Cell(str(len(distinct(s.instances)))), numeric=True),
+        *([Column("KEYS", _keys, keep=3, numeric=True)] if any(map(_is_crowded, listing.registry.services)) else []),
         Column("UP", lambda s: _up(listing, s), keep=1, numeric=True),
         Column("WEIGHT", _total_weight, keep=2, numeric=True),
         Column("LEASES", lambda s: Cell(_leases(s)), keep=5, numeric=True),
@@ -54,15 +59,18 @@ def services_table(listing: Listing, look: Look, *, wide: bool = False) -> Rende
 
 
 def instances_table(listing: Listing, service: Service, look: Look, *, wide: bool = False, sort: str = "") -> Rendered:
-    """Lay out one row per instance of the service; ``sort`` is one of SORTS, "" for key order."""
+    """Lay out one row per address of the service; ``sort`` is one of SORTS, "" for key order."""
     share = shares(service)
-    rows = [_Row(listing, service, each, share[each.identity]) for each in service.instances]
+    keys = Counter(each.endpoint for each in service.instances)
+    rows = [_Row(listing, service, each, share[each.identity]) for each in distinct(service.instances)]
+    per_address: Column[_Row] = Column("KEYS", lambda r: Cell(str(keys[r.instance.endpoint])), keep=5, numeric=True)
     columns: list[Column[_Row]] = [
         Column("ADDRESS", lambda r: Cell(clean(r.instance.address)), shrink_to=21, cut="left"),
         Column("WEIGHT", _weight, numeric=True),
         Column("SHARE", lambda r: Cell(f"{percent(r.share)}%"), keep=1, numeric=True),
         Column("HEALTH", _health, keep=2),
         Column("RTT", _rtt, keep=3, numeric=True),
+        *([per_address] if _is_crowded(service) else []),
         Column("LEASE", _lease, keep=4),
         Column("AGE", lambda r: Cell(created(listing.registry.revision, r.instance.create_revision)), keep=6),
         *(_wide_columns(rows) if wide else []),
@@ -81,6 +89,39 @@ def invalid_table(invalid: Sequence[Invalid], look: Look) -> Rendered:
     return _render(columns, invalid, look)
 
 
+def possible_table(services: Sequence[Service], look: Look) -> Rendered:
+    """Lay out one row per service that keys of nobody may be."""
+    columns: list[Column[Service]] = [
+        Column("POSSIBLE SERVICE", _service_name, shrink_to=30),
+        Column("LAYOUT", lambda s: Cell(clean(s.layout)), keep=2),
+        Column("INSTANCES", lambda s: Cell(str(len(s.instances))), numeric=True),
+        Column("PREFIX", lambda s: Cell(clean(s.prefix)), keep=3),
+    ]
+    return _render(columns, services, look)
+
+
+def others_table(rest: Rest, look: Look) -> Rendered:
+    """Lay out one row per key that is no registration, and per tree that was not read."""
+    keys = [(each.key.decode("utf-8", "backslashreplace"), 1, each.why) for each in rest.others]
+    trees = [(each.where or "(elsewhere)", each.keys, each.why) for each in rest.unread]
+    columns: list[Column[tuple[str, int, str]]] = [
+        Column("OTHER KEY", lambda o: Cell(clean(o[0])), shrink_to=30),
+        Column("KEYS", lambda o: Cell(str(o[1])), keep=1, numeric=True),
+        Column("WHY", lambda o: Cell(clean(o[2]))),
+    ]
+    return _render(columns, [*keys, *trees], look)
+
+
+def trials_table(trials: Sequence[Trial], look: Look) -> Rendered:
+    """Lay out one row per rule that was tried on a key."""
+    columns: list[Column[Trial]] = [
+        Column("RULE", lambda t: Cell(clean(t.rule))),
+        Column("OUTCOME", lambda t: Cell(clean(t.outcome), _OUTCOME_ROLES.get(t.outcome, ""))),
+        Column("WHY", lambda t: Cell(clean(t.why))),
+    ]
+    return _render(columns, trials, look)
+
+
 def created(revision: int, create_revision: int) -> str:
     """Spell the only age etcd knows: the revision that created the key, and how many came after it."""
     return f"rev {create_revision} (+{revision - create_revision})" if create_revision else NONE
@@ -97,8 +138,9 @@ def _service_name(service: Service) -> Cell:
 def _up(listing: Listing, service: Service) -> Cell:
     if not listing.checked:
         return Cell(NONE)
-    serving = sum(in_rotation(listing, each) for each in service.instances)
-    total = len(service.instances)
+    backends = distinct(service.instances)
+    serving = sum(in_rotation(listing, each) for each in backends)
+    total = len(backends)
     return Cell(f"{serving}/{total}", "ok" if serving == total else "warn")
 
 
@@ -109,7 +151,16 @@ def in_rotation(listing: Listing, instance: Instance) -> bool:
 
 
 def _total_weight(service: Service) -> Cell:
-    return Cell(str(sum(each.effective_weight for each in service.instances)))
+    return Cell(str(sum(each.effective_weight for each in distinct(service.instances))))
+
+
+def _is_crowded(service: Service) -> bool:
+    """Whether an address of the service has several keys."""
+    return len(distinct(service.instances)) < len(service.instances)
+
+
+def _keys(service: Service) -> Cell:
+    return Cell(str(len(service.instances)))
 
 
 def _leases(service: Service) -> str:

@@ -75,7 +75,7 @@ def test_the_version_is_told_in_three_ways(arguments: tuple[str, ...], lbctl: Lb
         (("help", "lss"), "No such command 'lss'. Did you mean 'ls'?", "see: lbctl --help"),
         (
             ("ls", "--colour", "x"),
-            "No such option: --colour (Possible options: --color, --no-color)",
+            "No such option: --colour (Possible options: --color, --layout, --no-color)",
             "see: lbctl ls --help",
         ),
         (("watch",), "Missing argument 'SERVICE'", "see: lbctl watch --help"),

@@ -18,7 +18,8 @@ from jsonschema import Draft202012Validator
 from lbctl.demo.etcd_server import EtcdServer
 from tests.cli.conftest import Keys, Lbctl
 
-SCHEMA = Path(__file__).parents[2] / "docs" / "reference" / "services.schema.json"
+REFERENCE = Path(__file__).parents[2] / "docs" / "reference"
+SCHEMA = REFERENCE / "services.schema.json"
 ECHO = {
     "/services/echo/127.0.0.1:50061": "127.0.0.1:50061|5",
     "/services/echo/127.0.0.1:50062": "127.0.0.1:50062|1",
@@ -229,14 +230,142 @@ def test_a_narrow_width_drops_columns_and_says_which(lbctl: Lbctl, keys: Keys, m
     assert said.err == "hidden: RTT, LEASE, AGE (use -o wide)\n"
 
 
-def test_a_format_chooses_between_two_layouts_under_one_prefix(lbctl: Lbctl, keys: Keys) -> None:
+def test_a_layout_chooses_between_two_under_one_prefix(
+    lbctl: Lbctl, keys: Keys, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
     keys(
         {"/services/app/10.0.0.1:1": "10.0.0.1:1|5", "/services/app/b": '{"Op":0,"Addr":"10.0.0.2:1","Metadata":null}'}
     )
     said = lbctl("ls", "/services/app/")
-    assert (said.status, said.err.splitlines()[1]) == (4, "hint: choose one with --format")
-    assert lbctl("ls", "/services/app/", "--format", "seed", "-o", "name").out == "10.0.0.1:1\n"
-    assert lbctl("--format", "etcd-naming", "ls", "-o", "csv", "--no-headers").out.split(",")[3] == "10.0.0.2:1"
+    assert (said.status, said.err.splitlines()[1]) == (4, "hint: choose one with --layout")
+    for flag in ("--layout", "--format"):
+        assert lbctl("ls", "/services/app/", flag, "seed", "-o", "name").out == "10.0.0.1:1\n"
+        assert lbctl(flag, "etcd-naming", "ls", "-o", "csv", "--no-headers").out.split(",")[3] == "10.0.0.2:1"
+    for name in ("layout", "format"):
+        (tmp_path / "lbctl.yaml").write_text(f"{name}: seed\n")
+        assert lbctl("ls", "/services/app/", "-o", "name").out == "10.0.0.1:1\n"
+    for name in ("LBCTL_FORMAT", "LBCTL_LAYOUT"):
+        monkeypatch.setenv(name, "etcd-naming")
+        assert lbctl("ls", "-o", "csv", "--no-headers").out.split(",")[3] == "10.0.0.2:1"
+        monkeypatch.delenv(name)
+
+
+def test_a_layout_that_is_named_has_what_nothing_else_speaks_for(lbctl: Lbctl, keys: Keys) -> None:
+    keys({"conf/db": "db:5432", "/services/echo/10.0.0.1:1": "10.0.0.1:1|5"})
+    assert lbctl("ls", "-o", "name").out == "echo\n"
+    assert lbctl("ls", "--layout", "plain", "-o", "name").out == "conf\n"
+
+
+def test_services_are_named_by_key_or_value_as_asked(lbctl: Lbctl, keys: Keys) -> None:
+    keys({"/services/v1/user/x": '{"name":"user","addr":"10.0.0.1:80"}'})
+    assert lbctl("ls", "-o", "name").out == "user\n"
+    assert lbctl("ls", "--service-from", "key", "-o", "name").out == "v1/user\n"
+    assert lbctl("ls", "v1/user", "--service-from", "key", "-o", "name").out == "10.0.0.1:80\n"
+    said = lbctl("ls", "--service-from", "leaf")
+    assert (said.status, said.err) == (2, "error: --service-from: 'leaf' is neither key nor value\n")
+
+
+OTHERS = {
+    "conf/db": "db:5432",
+    "conf/secret": "hunter2",
+    "/registry/secrets/default/a": "hunter2",
+    "/registry/secrets/default/b": "hunter2",
+}
+
+
+def test_keys_that_are_no_registrations_are_counted(lbctl: Lbctl, keys: Keys) -> None:
+    keys(ECHO | OTHERS)
+    assert lbctl("ls").err == "note: 4 other keys; see: lbctl ls --all\n"
+    assert lbctl("ls", "echo").err == ""
+    keys({"conf/db": "x"})
+    assert lbctl("ls").err.splitlines()[1] == "note: 1 other key; see: lbctl ls --all"
+
+
+def test_all_lists_what_may_be_a_service_and_why_the_rest_is_none(lbctl: Lbctl, keys: Keys) -> None:
+    keys(ECHO | OTHERS)
+    said = lbctl("ls", "--all")
+    services, possible, others = said.out.split("\n\n")
+    assert services.splitlines()[1].split()[0] == "echo"
+    assert [line.split()[:4] for line in possible.splitlines()[1:]] == [["conf", "plain", "1", "conf/"]]
+    assert [line.split(None, 2) for line in others.splitlines()[1:]] == [
+        ["conf/secret", "1", "no layout has such a key and value"],
+        ["/registry/", "2", "Kubernetes data"],
+    ]
+    assert said.err == ""
+    document = json.loads(lbctl("ls", "--all", "-o", "json").out)
+    Draft202012Validator(json.loads(SCHEMA.read_text(encoding="utf-8"))).validate(document)
+    assert document["other_keys"] == 4
+    assert [service["name"] for service in document["possible"]] == ["conf"]
+    assert document["others"] == [{"key": "conf/secret", "why": "no layout has such a key and value"}]
+    assert document["unread"] == [{"where": "/registry/", "keys": 2, "why": "Kubernetes data"}]
+    for output in ("table", "json", "yaml"):
+        assert "hunter2" not in lbctl("ls", "--all", "-o", output).out
+
+
+def test_explain_tells_what_every_rule_made_of_a_key(lbctl: Lbctl, keys: Keys) -> None:
+    keys(ECHO | OTHERS)
+    said = lbctl("ls", "--explain", "/services/echo/127.0.0.1:50061")
+    rules = [line.split() for line in said.out.splitlines()]
+    assert rules[0] == ["RULE", "OUTCOME", "WHY"]
+    assert rules[-1] == ["seed", "instance", "127.0.0.1:50061", "of", "echo"]
+    assert said.status == 0
+    document = json.loads(lbctl("ls", "--explain", "conf/secret", "-o", "json").out)
+    schema = json.loads((REFERENCE / "explanation.schema.json").read_text(encoding="utf-8"))
+    Draft202012Validator(schema).validate(document)
+    assert (document["key"], {rule["outcome"] for rule in document["rules"]}) == ("conf/secret", {"no"})
+    assert "hunter2" not in str(document)
+    skipped = lbctl("ls", "--explain", "/registry/secrets/default/a", "--no-headers").out
+    assert skipped.split(None, 4)[4:] == ["skipped  Kubernetes data\n"]
+
+
+def test_a_key_to_explain_that_is_not_there_is_4_and_no_etcd_is_3(lbctl: Lbctl, keys: Keys, closed_port: int) -> None:
+    keys(ECHO)
+    assert lbctl("ls", "--explain", "/services/echo/127.0.0.1:5006") == (
+        4,
+        "",
+        'error: no key "/services/echo/127.0.0.1:5006" in etcd\n'
+        "hint: did you mean: /services/echo/127.0.0.1:50062, /services/echo/127.0.0.1:50061, "
+        "/services/echo/[::1]:50063\n",
+    )
+    assert lbctl("ls", "--explain", "\x1b[2J").err.startswith('error: no key "\\x1b[2J" in etcd\n')
+    assert lbctl("ls", "--explain", "x", "--endpoints", f"127.0.0.1:{closed_port}").status == 3
+
+
+@pytest.mark.parametrize(
+    ("line", "error"),
+    [
+        (("--all", "echo"), "--all goes with no SERVICE"),
+        (("--all", "-w"), "--all does not go with -w"),
+        (("--all", "-o", "csv"), "--all has no output format 'csv'"),
+        (("--explain", "k", "echo"), "--explain goes with no SERVICE"),
+        (("--explain", "k", "--all"), "--explain does not go with --all"),
+        (("--explain", "k", "-o", "name"), "--explain has no output format 'name'"),
+    ],
+)
+def test_flags_that_contradict_each_other_are_refused(lbctl: Lbctl, line: tuple[str, ...], error: str) -> None:
+    said = lbctl("ls", *line)
+    assert (said.status, said.err.splitlines()[0]) == (2, f"error: {error}")
+
+
+def test_an_address_with_several_keys_is_one_instance(lbctl: Lbctl, keys: Keys) -> None:
+    twice = {f"user.rpc/75878781234567820{n}": f"10.50.0.{1 + n % 2}:8080" for n in (10, 12, 14, 11)}
+    keys(twice)
+    listed = [line.split() for line in lbctl("ls").out.splitlines()]
+    assert listed[0][:6] == ["SERVICE", "LAYOUT", "INSTANCES", "KEYS", "UP", "WEIGHT"]
+    assert listed[1][:6] == ["user.rpc", "go-zero", "2", "4", "-", "2"]
+    said = lbctl("ls", "user.rpc")
+    rows = [line.split() for line in said.out.splitlines()]
+    assert rows[0][:6] == ["ADDRESS", "WEIGHT", "SHARE", "HEALTH", "RTT", "KEYS"]
+    assert [row[:6] for row in rows[1:]] == [
+        ["10.50.0.1:8080", "(1)", "50.0%", "-", "-", "3"],
+        ["10.50.0.2:8080", "(1)", "50.0%", "-", "-", "1"],
+    ]
+    assert said.err.splitlines()[-1] == (
+        "note: an address with several keys is one backend, as the newest of them describes it"
+    )
+    document = json.loads(lbctl("ls", "user.rpc", "-o", "json").out)
+    shares = [(each["address"], each["share"]) for each in document["services"][0]["instances"]]
+    assert sorted(shares) == [("10.50.0.1:8080", 0.0)] * 2 + [("10.50.0.1:8080", 0.5), ("10.50.0.2:8080", 0.5)]
 
 
 def test_a_prefix_limits_what_is_read(lbctl: Lbctl, keys: Keys) -> None:
