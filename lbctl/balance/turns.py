@@ -2,14 +2,15 @@
 
 At every choice all that are on the level grow by their weight, and the one with the greatest current weight takes the
 call and pays the sum. A level counts its choices, and ``standing`` is the current weight less what these made it grow:
-so only those who come, go or pay are touched. All of one weight grow alike and stand in one row, in order.
+so only those who come, go or pay are touched. All of one weight grow alike and stand in one row, in order. A few who
+have come to an empty level have no rows: they grow one by one.
 
 Where rows are many, they are ranked by what they had at some choice. Nobody grows by more than the greatest weight, so
 it is enough to look at the first few, until the next could not have caught up with the best of these. With every choice
 these are more: once all rows have been looked at, so to speak, they are ranked anew.
 
-Numbers are whole: current weights times the number of peers, less the index, so that the greatest is also the first of
-equals.
+Numbers are whole: current weights times the number of peers, plus how many come later, so that the greatest is also the
+first of equals.
 """
 
 from __future__ import annotations
@@ -21,6 +22,7 @@ from typing import Final
 from lbctl.balance.levels import Level, Spot
 from lbctl.balance.smooth import settled
 
+_SOME: Final = 5  # who have come: rows do not pay
 _FEW: Final = 24  # rows, at which ranking them does not pay
 _LOWEST: Final = -(1 << 200)  # below all current weights
 
@@ -30,32 +32,33 @@ class Turns:
 
     def __init__(self, spots: Sequence[Spot], owed: Sequence[float]) -> None:
         self.spots = spots
+        self._from_last = spots[::-1]
         self._sum = sum(spot.chance for spot in spots)
         self._most = max(spot.chance for spot in spots) * len(spots)
         opening = settled(owed, [spot.chance for spot in spots])
         for spot, credit in zip(spots, opening, strict=True):
             spot.growth = spot.chance * len(spots)
-            spot.standing = round(credit * self._sum) * len(spots) - spot.index
+            spot.standing = round(credit * self._sum) * len(spots) + len(spots) - 1 - spot.index
 
     def level(self, key: float) -> Smooth:
-        return Smooth(key, self.spots, self._most)
+        return Smooth(key, self._from_last, self._most)
 
     def credits(self) -> list[float]:
         """The picks that everybody is owed, for who comes after."""
-        scale = len(self.spots) * self._sum
-        return [(_current(spot) + spot.index) / scale for spot in self.spots]
+        size = len(self.spots)
+        return [_current(spot) // size / self._sum for spot in self.spots]
 
 
 class Smooth(Level):
     """The one with the greatest current weight; rows are by what a choice makes them grow."""
 
-    __slots__ = ("_looks", "_many", "_most", "_ranked", "_rows", "_since", "_size", "_spots", "_sum", "choices")
+    __slots__ = ("_from_last", "_looks", "_many", "_most", "_ranked", "_rows", "_since", "_size", "_sum", "choices")
 
-    def __init__(self, key: float, spots: Sequence[Spot], most: int) -> None:
+    def __init__(self, key: float, from_last: Sequence[Spot], most: int) -> None:
         super().__init__(key)
         self.choices = 0  # since nobody was here
-        self._spots = spots
-        self._size = len(spots)
+        self._from_last = from_last
+        self._size = len(from_last)
         self._most = most  # what a choice makes anybody grow
         self._sum = 0  # what all who are not fresh grow by together
         self.others = self._rows = dict[int, list[int]]()
@@ -74,10 +77,12 @@ class Smooth(Level):
         self._sum -= growth
 
     def pop(self) -> Spot:
-        if self.fresh:
+        fresh, rows = self.fresh, self._rows
+        if fresh:
+            if not rows and len(fresh) <= _SOME:
+                return self._pop_fresh()
             self._place()
         choices = self.choices = self.choices + 1
-        rows = self._rows
         if self._many:
             greatest, best = self._highest()
         else:
@@ -92,14 +97,30 @@ class Smooth(Level):
             del rows[best]
             if not rows:
                 self.choices, self._many = 0, False  # small numbers are quicker
-        spot = self._spots[-greatest % self._size]
-        spot.standing = greatest - self._sum
-        self._sum -= best
+        spot, total = self._from_last[greatest % self._size], self._sum
+        spot.standing = greatest - total
+        self._sum = total - best
         return spot
 
     def undo(self, spot: Spot) -> None:
         self.choices -= 1
         spot.standing += self._sum
+        for other in self.fresh:  # they are if it was of them
+            spot.standing += other.growth
+            other.standing -= other.growth
+
+    def _pop_fresh(self) -> Spot:
+        """Choose one of some who are all fresh, and stay so."""
+        fresh, total, greatest = self.fresh, 0, _LOWEST
+        for spot in fresh:
+            growth = spot.growth
+            total += growth
+            grown = spot.standing = spot.standing + growth
+            if grown > greatest:
+                greatest, chosen = grown, spot
+        chosen.standing = greatest - total
+        del fresh[chosen]
+        return chosen
 
     def _place(self) -> None:
         """Put who is fresh into the rows."""

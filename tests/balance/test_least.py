@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
+from copy import deepcopy
 from itertools import pairwise
 from random import Random
 
@@ -90,6 +91,22 @@ def test_nginx_rule_holds_where_everybody_has_another_weight(case: int) -> None:
             expected = model.pick([peer.in_flight for peer in peers])
             assert traffic.pick() is peers[expected]
         traffic.thin_out(rng.choice([0, 10, 40]))
+
+
+@pytest.mark.parametrize("case", range(6))
+def test_who_was_about_to_be_chosen_and_has_more_calls_than_known_leaves_no_trace_in_the_turns(case: int) -> None:
+    rng = Random(case)
+    peers = fleet(rng.choices([1, 2, 3], k=rng.choice([3, 5, 40])))
+    model = Nginx([peer.weight for peer in peers])
+    traffic = Traffic(built("least_conn", peers, failure_penalty="0s"), peers, rng)
+    for _ in range(300):
+        next_one = peers[deepcopy(model).pick([peer.in_flight for peer in peers])]
+        is_moved = rng.random() < 0.5
+        next_one.picks += is_moved
+        expected = model.pick([peer.in_flight for peer in peers])
+        assert traffic.pick() is peers[expected]
+        traffic.flying += [(0, next_one)] * is_moved
+        traffic.thin_out(rng.choice([0, 2, 60]))
 
 
 def test_nothing_in_flight_leaves_least_conn_to_smooth_wrr() -> None:
