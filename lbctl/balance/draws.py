@@ -25,8 +25,9 @@ from lbctl.balance.slots import drawn, numbers
 
 Item = TypeVar("Item")
 
-EXPANDED: Final = 1 << 16  # entries of the longest list that is written out, and slots of the longest guide
-_GUIDES: Final = 64  # slots of a guide for every piece at least, as far as it may have so many
+EXPANDED: Final = 1 << 16  # entries of the longest list that is written out
+_GUIDES: Final = 64  # slots of a guide for every piece
+_MOST: Final = 1 << 15  # of a guide: more do not fit into caches
 _MORE: Final = 32  # bits that are drawn at a time where pieces meet
 _WORD: Final = 8  # bytes of a list's entry
 _LEAST_CAP, _MOST_CAP = 5, 100
@@ -148,7 +149,7 @@ def _listed(items: Sequence[Item], weights: Sequence[int]) -> list[Item]:
 def _guided(line: Guided, items: Sequence[Item], rng: Random, slots: int = 0) -> Iterator[Item]:
     """Draw items by their pieces of the line, with a guide of so many slots, a power of two."""
     pieces = line.pieces()
-    slots = slots or min(1 << (_GUIDES * len(pieces) - 1).bit_length(), EXPANDED)
+    slots = slots or min(1 << (_GUIDES * len(pieces) - 1).bit_length(), _MOST)
     guide: list[Item | None] = [None] * slots
     before = 0
     for index, end in pieces:
@@ -169,11 +170,11 @@ def _meeting(line: Guided, items: Sequence[Item], rng: Random, bits: int) -> Cal
 
     def item(slot: int) -> Item:
         number, shift = slot << _MORE | more(_MORE), bits
-        first = number * size >> shift
-        while first < (number + 1) * size - 1 >> shift:
+        at = number * size
+        while at >> shift < at + size - 1 >> shift:
             number, shift = number << _MORE | more(_MORE), shift + _MORE
-            first = number * size >> shift
-        return items[index(first)]
+            at = number * size
+        return items[index(at >> shift)]
 
     return item
 

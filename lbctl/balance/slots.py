@@ -43,7 +43,7 @@ def drawn(items: Sequence[Item], rng: Random) -> Iterator[Item]:
 
 
 def numbers(size: int, rng: Random) -> Iterator[Sequence[int]]:
-    """Blocks of numbers below a power of two from 256 on, for ever, each as likely as any other."""
+    """Blocks of numbers below a power of two, for ever, each as likely as any other."""
     return _numbers(_bases(size), rng)
 
 

@@ -16,7 +16,7 @@ to 6:
   by random bytes. 65536 slots are the most that are written out; with more of
   them running sums draw the same.
 - cumulative, alias and hybrid have a guide of 64 slots for every backend, but
-  no more than 65536: equal parts of all numbers r, chosen by random bytes. A
+  no more than 32768: equal parts of all numbers r, chosen by random bytes. A
   slot that is inside one backend's part is its own. In the others more bits
   are drawn, until they say what r is; table has 65536 slots then.
 - alias, n = 3: a owns its slot, b 3/7 of its own and c too, the rest is a's:
