@@ -61,6 +61,14 @@ def test_finagle_is_cautious_with_who_never_answered_and_busy() -> None:
     assert [finagle.cost(Node(), in_flight, SECOND) for in_flight in (0, 1, 7)] == [0.0, PENALTY + 1, PENALTY + 7]
 
 
+def test_tower_takes_who_was_forgotten_altogether_for_the_fastest() -> None:
+    (peer,) = fleet([1])
+    node = Node()
+    tower = Tower([(peer, node)] * 2, 1.0, 0.0, Random(1))
+    assert tower.cost(node, 3, SECOND) == 30 * MS * 4
+    assert tower.cost(node, 3, 1000 * SECOND) == 0.0
+
+
 def test_a_peak_replaces_the_average_and_other_samples_stay_within_all_there_were() -> None:
     for case in range(200):
         rng = Random(case)

@@ -110,6 +110,23 @@ def test_items_get_exactly_as_many_bytes_each(count: int) -> None:
     assert Counter(draws) == dict.fromkeys(range(1, count + 1), 256 // count)
 
 
+class Scripted(EveryByte):
+    """Makes the words it was given, then zeros."""
+
+    def __init__(self, *words: int) -> None:
+        super().__init__()
+        self.words = [*words]
+
+    def getrandbits(self, k: int) -> int:
+        return self.words.pop(0) if self.words else 0
+
+
+def test_where_pieces_meet_bits_are_drawn_until_they_say_whose_the_number_is() -> None:
+    """Three equal pieces, four slots: 1/3 is .01 0101..., 2/3 is .10 1010..., and more ones are above, zeros below."""
+    rng = Scripted(0x55555555, 0, 0xAAAAAAAA, 0xFFFFFFFF, 0x55555555, 0xFFFFFFFF, 0xAAAAAAAA, 0)
+    assert "".join(islice(Cumulative([1, 1, 1], 4).over("ABC", rng), 12)) == "AACCABBCAABC"
+
+
 @pytest.mark.parametrize("count", [1, 3, 129, 257, 1000, 4243, 70_000])
 def test_a_table_draws_every_item_with_the_same_chance(count: int) -> None:
     items = range(1, count + 1)
