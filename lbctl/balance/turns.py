@@ -52,7 +52,19 @@ class Turns:
 class Smooth(Level):
     """The one with the greatest current weight; rows are by what a choice makes them grow."""
 
-    __slots__ = ("_from_last", "_looks", "_many", "_most", "_ranked", "_rows", "_since", "_size", "_sum", "choices")
+    __slots__ = (
+        "_from_last",
+        "_looks",
+        "_many",
+        "_most",
+        "_one",
+        "_ranked",
+        "_rows",
+        "_since",
+        "_size",
+        "_sum",
+        "choices",
+    )
 
     def __init__(self, key: float, from_last: Sequence[Spot], most: int) -> None:
         super().__init__(key)
@@ -62,7 +74,8 @@ class Smooth(Level):
         self._most = most  # what a choice makes anybody grow
         self._sum = 0  # what all who are not fresh grow by together
         self.others = self._rows = dict[int, list[int]]()
-        self._many = False  # rows, when somebody came last
+        self._one = 0  # the growth of the only row, when somebody came last
+        self._many = False  # rows, then
         self._ranked: list[tuple[int, int]] = []  # of every row what it was not above then, and its growth
         self._since = 0  # the choice at which they were ranked
         self._looks = 0  # at rows since then
@@ -83,15 +96,13 @@ class Smooth(Level):
                 return self._pop_fresh()
             self._place()
         choices = self.choices = self.choices + 1
-        if self._many:
-            greatest, best = self._highest()
+        best = self._one
+        if best:
+            row = rows[best]
+            greatest = row[-1] + choices * best
         else:
-            greatest = _LOWEST
-            for growth, row in rows.items():
-                grown = row[-1] + choices * growth
-                if grown > greatest:
-                    greatest, best = grown, growth
-        row = rows[best]
+            greatest, best = self._highest_ranked() if self._many else self._highest()
+            row = rows[best]
         row.pop()
         if not row:
             del rows[best]
@@ -138,11 +149,21 @@ class Smooth(Level):
             if self._ranked:
                 insort(self._ranked, (standing + self._since * growth, growth))
         self._sum = total
+        self._one = growth if len(rows) == 1 else 0
         self._many = len(rows) > _FEW
         self.fresh.clear()
 
     def _highest(self) -> tuple[int, int]:
-        """Return the greatest current weight of many rows, and its row."""
+        """Return the greatest current weight, and its row."""
+        choices, greatest, best = self.choices, _LOWEST, 0
+        for growth, row in self._rows.items():
+            grown = row[-1] + choices * growth
+            if grown > greatest:
+                greatest, best = grown, growth
+        return greatest, best
+
+    def _highest_ranked(self) -> tuple[int, int]:
+        """The same of many rows."""
         rows, choices = self._rows, self.choices
         if not self._ranked or self._looks > len(rows):
             self._rank()
