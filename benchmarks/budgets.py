@@ -1,18 +1,19 @@
-"""Every budget of the load engine, measured and judged: ``python -m benchmarks.budgets [--quick] [--markdown]``.
+"""Every budget, measured and judged: ``python -m benchmarks.budgets [--quick] [--markdown]``.
 
 CPU and throughput are those of compare.py in its plainest cell, the open loop is pacing.py's, latencies are
-latency.py's and picks are picks.py's. A verdict is about this machine, now: nothing here is a test.
+latency.py's, picks are picks.py's and listings listing.py's. A verdict is about this machine, now: nothing is a test.
 """
 
 from __future__ import annotations
 
 import argparse
+import asyncio
 import sys
 import time
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
-from benchmarks import latency, pacing, picks
+from benchmarks import latency, listing, pacing, picks
 from benchmarks.clients import SUBJECT
 from benchmarks.figures import Result, cpu, throughput
 from benchmarks.machine import Cores, description, share_out
@@ -94,6 +95,13 @@ def of_picks() -> Iterator[Verdict]:
         yield Verdict(f"one pick, {kind} policies", f"<= {budget} ns", f"{cost:.0f} ns ({name})", cost <= budget)
 
 
+def of_listing(rounds: int, cores: Cores) -> Iterator[Verdict]:
+    """Row 6; how much longer it takes among many other keys is for information."""
+    for listed in asyncio.run(listing.measure(rounds, cores)):
+        budget = "" if "among" in listed.what else f"{listing.BUDGET_S} s, {listing.BUDGET_MIB} MiB"
+        yield Verdict(listed.what, budget, f"{listed.wall_s:.2f} s, {listed.peak_mib:.0f} MiB", listed.kept)
+
+
 def main(argv: Sequence[str] | None = None) -> int:
     """Measure everything and print the table."""
     argv = sys.argv[1:] if argv is None else argv
@@ -111,6 +119,8 @@ def main(argv: Sequence[str] | None = None) -> int:
     verdicts += of_latency(rounds, seconds, cores)
     say("picks")
     verdicts += of_picks()
+    say("listing")
+    verdicts += of_listing(rounds, cores)
     for verdict in verdicts:
         print(f"{verdict.what:<78}{verdict.budget:<16}{verdict.measured:<32}{verdict.word if verdict.budget else ''}")
     for name, reason in result.left_out.items():
