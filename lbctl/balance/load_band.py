@@ -45,14 +45,14 @@ class LoadBand:
 
     def moved(self, change: int, now_ns: int) -> bool:
         """Count a call that begins or ends, by 1 or -1; whether the width has become another one."""
-        count = self.in_flight = self.in_flight + change
-        elapsed_ns = now_ns - self._seen_ns
+        self.in_flight = count = self.in_flight + change
+        average, elapsed_ns = self.average, now_ns - self._seen_ns
         if elapsed_ns > 0:
-            self.average = count + (self.average - count) * exp(-elapsed_ns / self._window_ns)
+            self.average = average = count + (average - count) * exp(-elapsed_ns / self._window_ns)
             self._seen_ns = now_ns
-        if self._below < self.average < self._above:
+        if self._below < average < self._above:
             return False
-        self._widen(self.width + (1 if self.average >= self._above else -1))
+        self._widen(self.width + (1 if average >= self._above else -1))
         return True
 
     def _widen(self, width: int) -> None:

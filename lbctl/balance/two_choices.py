@@ -8,6 +8,7 @@ two draws                           .40 .30 .20 .10  0     .36 .28 .20 .12 .04
 from __future__ import annotations
 
 from collections.abc import Sequence
+from math import floor
 from random import Random
 from typing import Final, Generic, TypeVar
 
@@ -33,8 +34,8 @@ class Pairs(Generic[Item]):
 
     def draw(self) -> tuple[Item, Item]:
         items, random = self._items, self._random
-        first = int(random() * self._size)
-        second = int(random() * self._others)
+        first = floor(random() * self._size)
+        second = floor(random() * self._others)
         return items[first], items[second + 1 if second >= first else second]
 
 

@@ -38,11 +38,12 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from itertools import cycle
 
 from lbctl.balance.hashing.functions import xxh64
 from lbctl.balance.load_band import NEVER_NS, Limits, LoadBand
 from lbctl.balance.peer import Peer
-from lbctl.balance.penalty import Kept, remembered
+from lbctl.balance.penalty import SERVER, Kept, remembered
 from lbctl.balance.policies.base import Call, Expectation, Policy, Setup, Why
 from lbctl.balance.policies.options import option
 from lbctl.balance.policies.p2c import P2c
@@ -91,37 +92,43 @@ class Aperture(Penalised[_Kept]):
         self._band = _band_of(peers)
         self._band.fit(Limits(options.low, options.high, round(options.window * 1e9), options.min_aperture), len(peers))
         self._moved = self._band.moved
-        self._uncounted = 0  # picks until calls in flight are counted anew
+        self._is_due = cycle([True, *[False] * (len(peers) - 1)]).__next__  # a look at everybody, now and then
         self._open(NEVER_NS)
 
     def pick(self, call: Call) -> Peer:
-        peer = self._pick(call)
-        self._begun(call)
+        now_ns, peer = call.now_ns, self._pick(call)
+        if self._is_due():  # from here on as _begun, without a call
+            self._recount(now_ns)
+        if self._moved(1, now_ns):
+            self._open(now_ns)
         return peer
 
     def why(self, call: Call) -> tuple[Peer, Why]:
         band, inside = self._band, self._inside
         text = f"the first {band.width} of {len(self._peers)}, for {band.average:.3g} calls in flight on average"
         peer, why = inside.why(call)
-        self._begun(call)
+        self._begun(call.now_ns)
         return peer, why._replace(text=f"{text}; {why.text}")
 
     def ended(self, peer: Peer, begun_ns: int, now_ns: int, reply: Reply) -> None:
-        super().ended(peer, begun_ns, now_ns, reply)
+        if reply.code or reply.origin is not SERVER:
+            super().ended(peer, begun_ns, now_ns, reply)
         moved = self._moved(-1, now_ns)
         if moved or (reply.code and peer.memory.count and peer not in self._failing):
             self._open(now_ns)
 
-    def _begun(self, call: Call) -> None:
-        recovered = False
-        if not self._uncounted:
-            # Others send calls too: those that try a backend out, and pickers before this one.
-            self._band.in_flight = sum(peer.in_flight for peer in self._peers)
-            self._uncounted = len(self._peers)
-            recovered = any(not peer.memory.at(call.now_ns) for peer in self._failing)
-        self._uncounted -= 1
-        if self._moved(1, call.now_ns) or recovered:
-            self._open(call.now_ns)
+    def _begun(self, now_ns: int) -> None:
+        """A call begins."""
+        if self._is_due():
+            self._recount(now_ns)
+        if self._moved(1, now_ns):
+            self._open(now_ns)
+
+    def _recount(self, now_ns: int) -> None:
+        """Look at everybody: others send calls too, those that try a backend out and pickers before this one."""
+        self._band.in_flight = sum([peer.picks - peer.finished for peer in self._peers])
+        if self._failing and any(not peer.memory.at(now_ns) for peer in self._failing):
+            self._open(now_ns)
 
     def _open(self, now_ns: int) -> None:
         """Use as many as the width says, and those before them that failed of late."""

@@ -33,6 +33,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from math import floor
 
 from lbctl.balance.peer import Peer
 from lbctl.balance.penalty import Kept
@@ -53,17 +54,24 @@ class P2c(Penalised[Kept]):
 
     def __init__(self, peers: Sequence[Peer], setup: Setup) -> None:
         super().__init__(peers, setup, Kept)
-        self._draw = Pairs(self._entries if len(peers) > 1 else self._entries * 2, setup.rng).draw
+        self._pool = self._entries if len(peers) > 1 else self._entries * 2
+        self._size, self._others = len(self._pool), len(self._pool) - 1
+        self._random = setup.rng.random
+        self._draw = Pairs(self._pool, setup.rng).draw
 
     def pick(self, call: Call) -> Peer:
-        (first, kept), (second, other) = self._draw()
-        load = first.picks - first.finished
+        pool, random = self._pool, self._random
+        index = floor(random() * self._size)  # the draw of Pairs, without a call
+        second = floor(random() * self._others)
+        peer, kept = pool[index]
+        rival, other = pool[second + 1 if second >= index else second]
+        load = peer.picks - peer.finished
         if kept.count:
             load += kept.at(call.now_ns)
-        rival = second.picks - second.finished
+        rival_load = rival.picks - rival.finished
         if other.count:
-            rival += other.at(call.now_ns)
-        return first if load <= rival else second
+            rival_load += other.at(call.now_ns)
+        return peer if load <= rival_load else rival
 
     def why(self, call: Call) -> tuple[Peer, Why]:
         (first, kept), (second, other) = self._draw()
