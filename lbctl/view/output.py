@@ -83,7 +83,7 @@ def listing_names(listing: Listing, *, instances: bool) -> str:
         if instances
         else [s.name for s in services]
     )
-    return "\n".join(dict.fromkeys(names))
+    return "\n".join(clean(name, 10 * len(name)) for name in dict.fromkeys(names))
 
 
 def _records(listing: Listing, service: Service) -> Iterator[Sequence[object]]:
