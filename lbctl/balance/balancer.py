@@ -82,6 +82,7 @@ class Balancer:
         self._guards: tuple[Guard, ...] = ()
         self._selection = Selection()
         self._learn: Callable[[Peer, int, int, Reply], None] | None = None
+        self._hear: Callable[[Peer, Any, int], None] | None = None
         self._by_times = False
         self._renewed = False
         self._peers: dict[Identity, Peer] = {}
@@ -245,8 +246,8 @@ class Balancer:
 
     def reported(self, peer: Peer, report: Any, now_ns: int) -> None:  # noqa: ANN401
         """A load report came that did not belong to a call."""
-        if isinstance(self._picker, Reported):
-            self._picker.reported(peer, report, now_ns)
+        if self._hear is not None:
+            self._hear(peer, report, now_ns)
 
     def doubts(self) -> Iterable[str]:
         """Why the policy was not what its name says."""
@@ -339,9 +340,11 @@ class Balancer:
             self._before = sum(peer.judged for peer in self._everyone())
         self._built = built
         picker = self._picker = self._front = self._made(choice)
+        self._hear = None
         if picker is not None:
             self._ledger.open(Epoch(built.peers, picker.law()))
             self._learn = picker.ended if isinstance(picker, Learning) else None
+            self._hear = picker.reported if isinstance(picker, Reported) else None
             self._by_times = self._policy.expectation is Expectation.FEEDBACK and not self._policy.by_load
             if self._asked is not None:
                 self._front = Explaining(picker, self._asked, self._explained)
