@@ -7,7 +7,7 @@ have come to an empty level have no rows: they grow one by one.
 
 Where rows are many, they are ranked by what they had at some choice. Nobody grows by more than the greatest weight, so
 it is enough to look at the first few, until the next could not have caught up with the best of these. With every choice
-these are more: once all rows have been looked at, so to speak, they are ranked anew.
+these are more, so after as many looks as there are rows they are ranked anew.
 
 Numbers are whole: current weights times the number of peers, plus how many come later, so that the greatest is also the
 first of equals.
