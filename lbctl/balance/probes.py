@@ -146,7 +146,6 @@ class Pool:
             answer.latency_ns = latency_ns
             answer.at_ns = now_ns
             answer.uses = uses
-            pooled.append(answer)
             ranks.append(latency_ns if rif <= threshold else _HOT + rif)
             oldest = seen[place]
             if rif != oldest:
@@ -161,6 +160,7 @@ class Pool:
                 elif oldest <= at:
                     upto -= 1
             place = place - 1 if place else _SEEN - 1
+        pooled += answers
         self._place, self._upto = place, upto
         while len(ranks) > self._limits.size:
             del ranks[0]
