@@ -9,7 +9,6 @@ from lbctl.discovery.codecs.base import Claim, Codec, Decoded, Place
 from lbctl.discovery.codecs.record import Record
 from lbctl.discovery.codecs.skipped import why_skipped
 
-_NO_FORM = "neither the key nor the value has its form"
 _NOTHING_SPEAKS = (
     "the value would do, but nothing speaks for the key: it stands under no known root and beside no such key,"
     " and does not end in an address; --prefix or --layout asks for it"
@@ -98,7 +97,8 @@ class Reader:
             if guessed and guessed.instances:
                 return _NOTHING_SPEAKS
         beside = codec.decode(record, self.claim._replace(owned=True))
-        return beside.invalid.reason if beside and beside.invalid else _NO_FORM
+        reason = f"; {beside.invalid.reason}" if beside and beside.invalid else ""
+        return f"wants {codec.form}{reason}"
 
 
 def trial(rule: str, found: Decoded) -> Trial:

@@ -38,7 +38,12 @@ def test_a_key_of_nobody_has_every_rule_s_reason() -> None:
     assert {trial.outcome for trial in trials} == {"no"}
     why = {trial.rule: trial.why for trial in trials}
     assert "nothing speaks for the key" in why["plain"]
-    assert why["etcd-naming"].startswith("not JSON")
+    assert why["etcd-naming"].startswith("wants {target}/{anything} -> JSON with Op, Addr and Metadata alone; not JSON")
+    assert {codec.name for codec in CODECS if not why[codec.name].startswith(f"wants {codec.form}")} == {"plain"}
+
+
+def test_every_layout_says_what_it_looks_like() -> None:
+    assert [codec.name for codec in CODECS if " -> " not in codec.form] == []
 
 
 def test_an_unusable_value_is_told_with_its_code_and_never_shown() -> None:

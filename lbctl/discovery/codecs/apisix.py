@@ -113,4 +113,16 @@ def _weight(found: object) -> int:
     return parse_weight(str(found))[0]
 
 
-CODEC = Codec(_NAME, parse, roots=tuple(f"{_TREE}{kind}/" for kind in _KINDS), place=place)
+def reweigh(value: bytes, weight: int) -> bytes:
+    """Refuse: APISIX checks what is written through its Admin API, and keeps it in files and memory besides."""
+    raise Unusable("no_weight", "APISIX takes weights through its Admin API")
+
+
+CODEC = Codec(
+    _NAME,
+    parse,
+    form="/apisix/upstreams/{id} -> JSON with nodes",
+    reweigh=reweigh,
+    roots=tuple(f"{_TREE}{kind}/" for kind in _KINDS),
+    place=place,
+)

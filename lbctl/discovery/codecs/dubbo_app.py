@@ -113,4 +113,6 @@ def reweigh(value: bytes, weight: int) -> bytes:
     return applied(text, edit).encode("utf-8")
 
 
-CODEC = Codec("dubbo-app", parse, reweigh=reweigh)
+CODEC = Codec(
+    "dubbo-app", parse, form="/services/{application}/{addr} -> JSON with serviceName, host and port", reweigh=reweigh
+)

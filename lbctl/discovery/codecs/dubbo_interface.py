@@ -92,4 +92,16 @@ def _is_directory(record: Record) -> bool:
     return not is_address(record.leaf) and not _has_url(record) and record.has_children
 
 
-CODEC = Codec("dubbo-interface", parse, roots=(_ROOT,), place=place)
+def reweigh(value: bytes, weight: int) -> bytes:
+    """Refuse: the weight is in the key, and another key is another registration."""
+    raise Unusable("no_weight", "its weight is a part of its key; Dubbo overrides it by a configurator")
+
+
+CODEC = Codec(
+    "dubbo-interface",
+    parse,
+    form="/{group}/{interface}/providers/{URL, percent-encoded} -> anything",
+    reweigh=reweigh,
+    roots=(_ROOT,),
+    place=place,
+)

@@ -24,6 +24,7 @@ def parse(record: Record, claim: Claim) -> Found | Skip | None:
 CODEC = Codec(
     _NAME,
     parse,
+    form="/ego/{name}/providers/{scheme}://{addr} -> JSON",
     roots=("/ego/",),
     reweigh=reweighed_member,
     unheeded="clients of Ego go by the address, and heed no weight",

@@ -126,4 +126,10 @@ def write(wanted: Wanted) -> Registration:
     return Registration(wanted.key("", wanted.service, address), compact(value))
 
 
-CODEC = Codec("etcd-naming", parse, reweigh=reweigh, write=write)
+CODEC = Codec(
+    "etcd-naming",
+    parse,
+    form="{target}/{anything} -> JSON with Op, Addr and Metadata alone",
+    reweigh=reweigh,
+    write=write,
+)

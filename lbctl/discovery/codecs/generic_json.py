@@ -123,4 +123,12 @@ def _member(text: str, of: Part, name: str) -> Part | None:
     return member(text, of, spelled)
 
 
-CODEC = Codec("json", parse, roots=COMMON_ROOTS, weak=True, reweigh=reweigh, place=place)
+CODEC = Codec(
+    "json",
+    parse,
+    form="{service}/{anything} -> JSON with an address, or with host and port",
+    roots=COMMON_ROOTS,
+    weak=True,
+    reweigh=reweigh,
+    place=place,
+)

@@ -25,4 +25,6 @@ def parse(record: Record, claim: Claim) -> Found | None:
     return Found((Draft(url.endpoint, None, url.protocol, url.secure, metadata, warnings=warnings),))
 
 
-CODEC = Codec("go-kit", parse, roots=COMMON_ROOTS, weak=True, place=place)
+CODEC = Codec(
+    "go-kit", parse, form="{service}/{anything} -> {scheme}://{addr}", roots=COMMON_ROOTS, weak=True, place=place
+)

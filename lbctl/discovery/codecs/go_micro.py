@@ -70,4 +70,10 @@ def write(wanted: Wanted) -> Registration:
     return Registration(key, compact(value))
 
 
-CODEC = Codec("go-micro", parse, roots=(_ROOT, "/micro-registry/"), write=write)
+CODEC = Codec(
+    "go-micro",
+    parse,
+    form="/micro/registry/{service}/{node} -> JSON with name and nodes",
+    roots=(_ROOT, "/micro-registry/"),
+    write=write,
+)

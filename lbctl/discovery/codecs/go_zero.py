@@ -52,4 +52,4 @@ def write(wanted: Wanted) -> Registration:
 
 _KEEPER = Keeper(restores="go-zero puts a key back as soon as it is deleted")
 
-CODEC = Codec("go-zero", parse, write=write, keeper=_KEEPER)
+CODEC = Codec("go-zero", parse, form="{key}/{decimal id} -> {addr}", write=write, keeper=_KEEPER)

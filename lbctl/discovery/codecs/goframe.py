@@ -91,4 +91,11 @@ def _spoken(document: dict[str, Any]) -> tuple[str | None, bool | None]:
     return protocol, in_tls or None
 
 
-CODEC = Codec(_NAME, parse, roots=(_ROOT,), reweigh=reweigh, place=place)
+CODEC = Codec(
+    _NAME,
+    parse,
+    form="/{head}/{deployment}/{namespace}/{name}/{version}/{addr},... -> JSON",
+    roots=(_ROOT,),
+    reweigh=reweigh,
+    place=place,
+)

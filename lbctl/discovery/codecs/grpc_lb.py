@@ -67,4 +67,10 @@ def reweigh(value: bytes, weight: int) -> bytes:
 
 _KEEPER = Keeper(rewrites="grpc-lb registers anew every fifth of its TTL, and writes its own value")
 
-CODEC = Codec("grpc-lb", parse, reweigh=reweigh, keeper=_KEEPER)
+CODEC = Codec(
+    "grpc-lb",
+    parse,
+    form="{directory}/{name}/{version}/{id} -> JSON with InstanceId, Name and Address",
+    reweigh=reweigh,
+    keeper=_KEEPER,
+)

@@ -30,4 +30,12 @@ def place(record: Record, claim: Claim) -> Place:
 
 _KEEPER = Keeper(restores="Hertz puts a key back that is gone")
 
-CODEC = Codec("hertz", parse, roots=(_ROOT,), reweigh=cloudwego.reweigh, keeper=_KEEPER, place=place)
+CODEC = Codec(
+    "hertz",
+    parse,
+    form="hertz/registry-etcd/{service}/{addr} -> JSON with network, address, weight and tags",
+    roots=(_ROOT,),
+    reweigh=cloudwego.reweigh,
+    keeper=_KEEPER,
+    place=place,
+)

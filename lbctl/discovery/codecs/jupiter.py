@@ -74,5 +74,10 @@ def _described(members: Members) -> Members:
 
 
 CODEC = Codec(
-    "jupiter", parse, reweigh=reweigh, unheeded="clients of Jupiter go by the address, and heed no weight", place=place
+    "jupiter",
+    parse,
+    form="{scheme}:{name}:{version}:{mode}/{addr} -> JSON with Op and Addr",
+    reweigh=reweigh,
+    unheeded="clients of Jupiter go by the address, and heed no weight",
+    place=place,
 )

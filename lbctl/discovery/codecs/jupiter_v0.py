@@ -29,6 +29,7 @@ def is_mine(record: Record, claim: Claim) -> bool:
 CODEC = Codec(
     _NAME,
     parse,
+    form="/jupiter/{name}/providers/{scheme}://{addr} -> JSON",
     roots=(_ROOT,),
     reweigh=reweighed_member,
     unheeded="clients of Jupiter go by the address, and heed no weight",

@@ -15,4 +15,4 @@ def parse(record: Record, claim: Claim) -> Found | None:
     return Found((Draft(parse_address(record.leaf)),))
 
 
-CODEC = Codec("key-only", parse, roots=COMMON_ROOTS, weak=True, place=place)
+CODEC = Codec("key-only", parse, form="{service}/{addr} -> nothing", roots=COMMON_ROOTS, weak=True, place=place)

@@ -36,6 +36,7 @@ def write(wanted: Wanted) -> Registration:
 CODEC = Codec(
     "kitex",
     parse,
+    form="{prefix}/{service}/{addr} -> JSON with network, address, weight and tags",
     roots=("kitex/",),
     reweigh=cloudwego.reweigh,
     write=write,

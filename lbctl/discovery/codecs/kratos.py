@@ -87,4 +87,11 @@ def write(wanted: Wanted) -> Registration:
     return Registration(wanted.key(_ROOT, wanted.service, wanted.identifier), compact(value))
 
 
-CODEC = Codec("kratos", parse, roots=(_ROOT,), reweigh=reweigh, write=write)
+CODEC = Codec(
+    "kratos",
+    parse,
+    form="{namespace}/{name}/{id} -> JSON with name and endpoints",
+    roots=(_ROOT,),
+    reweigh=reweigh,
+    write=write,
+)

@@ -61,4 +61,11 @@ def reweigh(value: bytes, weight: int) -> bytes:
 
 _KEEPER = Keeper(rewrites="Kratos v1 registers anew every 30s, and writes its own value")
 
-CODEC = Codec("kratos-v1", parse, roots=("/kratos_etcd/",), reweigh=reweigh, keeper=_KEEPER)
+CODEC = Codec(
+    "kratos-v1",
+    parse,
+    form="/{prefix}/{appid}/{hostname} -> JSON with appid and addrs",
+    roots=("/kratos_etcd/",),
+    reweigh=reweigh,
+    keeper=_KEEPER,
+)

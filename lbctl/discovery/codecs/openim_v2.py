@@ -42,4 +42,4 @@ def _speaks(record: Record, claim: Claim) -> bool:
     return record.key.startswith(_ROOT) or claim.owned or claim.is_known_as(_NAME) or is_address(record.leaf)
 
 
-CODEC = Codec(_NAME, parse, roots=(_ROOT,), place=place)
+CODEC = Codec(_NAME, parse, form="openim:///{service}/{addr} -> {addr}", roots=(_ROOT,), place=place)

@@ -49,4 +49,6 @@ def write(wanted: Wanted) -> Registration:
     return Registration(wanted.key("/services/", wanted.service, address), address.encode())
 
 
-CODEC = Codec("plain", parse, roots=COMMON_ROOTS, weak=True, write=write, place=place)
+CODEC = Codec(
+    "plain", parse, form="{service}/{anything} -> {addr}", roots=COMMON_ROOTS, weak=True, write=write, place=place
+)

@@ -122,4 +122,12 @@ def _weight(metadata: Metadata) -> tuple[int, tuple[str, ...]]:
 
 _KEEPER = Keeper(restores="rpcx puts a key back at its next update")
 
-CODEC = Codec(_NAME, parse, reweigh=reweigh, enable=enable, keeper=_KEEPER, place=place)
+CODEC = Codec(
+    _NAME,
+    parse,
+    form="{base}/{service}/{network}@{addr} -> a form of metadata",
+    reweigh=reweigh,
+    enable=enable,
+    keeper=_KEEPER,
+    place=place,
+)

@@ -53,4 +53,13 @@ def write(wanted: Wanted) -> Registration:
     return Registration(wanted.key(_ROOT, wanted.service, address), f"{address}|{weight}".encode())
 
 
-CODEC = Codec("seed", parse, roots=COMMON_ROOTS, weak=True, reweigh=reweigh, write=write, place=place)
+CODEC = Codec(
+    "seed",
+    parse,
+    form="/services/{service}/{addr} -> {addr}|{weight}",
+    roots=COMMON_ROOTS,
+    weak=True,
+    reweigh=reweigh,
+    write=write,
+    place=place,
+)

@@ -87,4 +87,11 @@ def _extras(members: Members) -> dict[str, Any]:
     return told | ({"@ttl": ttl} if ttl else {}) | members.extras(group="group")
 
 
-CODEC = Codec(_NAME, parse, roots=(_ROOT,), reweigh=reweigh, place=place)
+CODEC = Codec(
+    _NAME,
+    parse,
+    form="/skydns/{labels of the name, last first} -> JSON with host and port",
+    roots=(_ROOT,),
+    reweigh=reweigh,
+    place=place,
+)

@@ -41,4 +41,4 @@ def place(record: Record, claim: Claim) -> Place:
     return Place(key["name"], key["folder"]) if key else place_of(record, claim)
 
 
-CODEC = Codec("trpc-cpp", parse, place=place)
+CODEC = Codec("trpc-cpp", parse, form="/{name}/{host}/{port} -> JSON with meta alone", place=place)

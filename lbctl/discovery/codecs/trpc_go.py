@@ -50,4 +50,10 @@ def reweigh(value: bytes, weight: int) -> bytes:
     return reweighed_member(value, weight)
 
 
-CODEC = Codec("trpc-go", parse, roots=(" trpc/registry/services/",), reweigh=reweigh)
+CODEC = Codec(
+    "trpc-go",
+    parse,
+    form="{prefix}/{service}/{host}-{port}-{pid} -> JSON with name, id and address",
+    roots=(" trpc/registry/services/",),
+    reweigh=reweigh,
+)
