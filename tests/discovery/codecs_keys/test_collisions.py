@@ -63,6 +63,7 @@ def test_a_value_that_repeats_its_key_is_a_marker_and_one_with_a_port_is_a_serve
         (DEEP, b'{"addr":"10.0.0.1:90","weight":3}', "json"),
         (DEEP, b"10.0.0.1:90", "plain"),
         ("/a/b/c/d/e/10.0.0.1:90", METADATA, "goframe"),
+        ("a/b/c/d/e/10.0.0.1:90", METADATA, "goframe"),
     ],
 )
 def test_under_a_deep_key_values_that_have_an_address_are_not_goframes(key: str, value: bytes, name: str) -> None:
