@@ -175,6 +175,24 @@ async def test_a_service_read_under_a_prefix_is_followed_by_the_same_names(etcd:
         assert (update.service, update.changes) == (service, ())
 
 
+@pytest.mark.parametrize(
+    ("layout", "named_by", "name"), [("plain", "", "conf"), (None, "key", "v1/user"), (None, "value", "alpha")]
+)
+async def test_a_service_read_in_a_way_of_one_s_own_is_followed_so(
+    etcd: Etcd, layout: str | None, named_by: str, name: str
+) -> None:
+    await etcd.put(b"conf/db", b"db:5432")
+    await etcd.put(b"/services/v1/user/x", b'{"name":"user","addr":"10.0.0.1:80"}')
+    await etcd.put(b"team/a/x", b'{"Op":0,"Addr":"10.0.0.1:80","Metadata":{"name":"alpha"}}')
+    service = find(await read(etcd, layout=layout, named_by=named_by), name)
+
+    async with aclosing(follow(etcd, service, layout, named_by)) as source:
+        update = await anext(source)
+
+    assert (update.service, update.changes, update.invalid) == (service, (), ())
+    assert len(service.instances) == 1
+
+
 async def test_keys_of_a_service_nested_inside_do_not_count_as_its_own(etcd: Etcd) -> None:
     await register(etcd, 1)
     async with following(etcd) as updates:

@@ -9,9 +9,10 @@ import pytest
 
 from lbctl.demo.etcd_server import EtcdServer
 from lbctl.discovery.directory import read, survey
-from lbctl.discovery.scan import scan
+from lbctl.discovery.scan import MAX_VALUES, scan
 from lbctl.etcd.client import Etcd
 from lbctl.etcd.config import EtcdConfig
+from lbctl.etcd.stubs import pb
 
 pytestmark = pytest.mark.e2e
 
@@ -75,6 +76,25 @@ async def test_keys_that_look_like_registrations_are_read_and_only_some_of_the_o
     assert [part.keys for part in scanned.unread] == [26, 5]
     assert scanned.notes == ("26 of too many keys outside known roots were not looked into; narrow with --prefix",)
     assert (await read(etcd, max_values=4)).foreign == 39 - 2  # all but the instances
+
+
+@pytest.mark.slow
+async def test_of_a_hundred_thousand_keys_few_values_are_read_and_no_registration_is_missed(etcd: Etcd) -> None:
+    others = [f"app/{n % 50}/item{n}" for n in range(100_000)]
+    for first in range(0, len(others), 100):
+        puts = (pb.PutRequest(key=key.encode(), value=b"x" * 100) for key in others[first : first + 100])
+        request = pb.TxnRequest(success=[pb.RequestOp(request_put=put) for put in puts])
+        await etcd.session.call(lambda channel: channel.kv.Txn, request, repeatable=False)
+    late = {f"zoo/{n % 5}/10.0.{n // 250}.{n % 250}:80": f"10.0.{n // 250}.{n % 250}:80" for n in range(1000)}
+    await fill(etcd, ECHO | late)
+    told: list[int] = []
+
+    scanned = await scan(etcd, None, tell=told.append)
+
+    assert told[-1] == len(others) + len(late) + len(ECHO)
+    assert len(scanned.entries) == MAX_VALUES + len(late) + len(ECHO)
+    assert sum(part.keys for part in scanned.unread) == len(others) - MAX_VALUES
+    assert {len(service.instances) for service in (await read(etcd)).services} == {200, 3}
 
 
 async def test_what_was_seen_is_told_while_it_is_read(etcd: Etcd) -> None:

@@ -101,8 +101,8 @@ class Codec:
     ``enable(value, on)`` says by a status of the layout's own whether the instance takes part; None where there is no
     such status, or no client heeds it. ``unheeded`` says why clients pick an instance of weight 0 all the same.
     ``write`` spells a registration; None where lbctl registers nothing so.
-    ``place(record, claim)`` says where a key of the layout stands, a broken one too. ``form`` is what key and value look
-    like, for people.
+    ``place(record, claim)`` says where a key of the layout stands, a broken one too. ``form`` is what key and value
+    look like, for people.
     """
 
     name: str
