@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections import deque
 from collections.abc import Callable, Sequence
+from random import Random
 from time import perf_counter_ns, thread_time_ns
 from typing import Final, NamedTuple
 
@@ -18,7 +19,8 @@ from lbctl.model import Code, Reply
 _BURST: Final = 64  # calls that begin together, then as many end; and how many are in flight between bursts
 _ROUND: Final = 16 * _BURST  # calls that make one figure: what happens once in a thousand picks counts with its part
 _LEAST: Final = 3  # rounds of which the best is taken
-_GAP_NS: Final = 20_000  # 50,000 calls a second
+_RNG: Final = Random(1)
+_GAPS_NS: Final = [_RNG.randrange(40_000) for _ in range(_ROUND)]  # 50,000 calls a second, and no two take as long
 _OK: Final = Reply(Code.OK)
 
 Ended = Callable[[Peer, int, int, Reply], None]
@@ -47,8 +49,8 @@ class UsedPicker:
         self._pick = picker.pick
         self._learn: Ended | None = picker.ended if isinstance(picker, Learning) else None
         self._flying = deque([*peers] * -(-_BURST // len(peers)))
-        self._takes_ns = len(self._flying) * _GAP_NS  # so many calls later the one that was picked first ends
-        self._made = 0
+        self._begun = deque([0] * len(self._flying))
+        self._made = self._now_ns = 0
         for peer in self._flying:
             peer.picks += 1
         self._first = self._keys() if keyed else None
@@ -74,26 +76,25 @@ class UsedPicker:
 
     def _round(self, keys: Sequence[bytes] | None) -> tuple[int, int]:
         """Make a round of calls with these keys; the nanoseconds of all picks, and of all ends."""
-        start = self._made
         self._made += _ROUND
         picking = ending = 0
         for first in range(0, _ROUND, _BURST):
-            numbers = range(first, first + _BURST)
-            burst = [Call((start + number) * _GAP_NS, keys[number] if keys else b"") for number in numbers]
+            burst = []
+            for number in range(first, first + _BURST):
+                self._now_ns += _GAPS_NS[number]
+                burst.append(Call(self._now_ns, keys[number] if keys else b""))
             picking += _picked(burst, self._pick, self._flying)
-            done = [self._flying.popleft() for _ in burst]
-            takes_ns, learn = self._takes_ns, self._learn
-            ending += _learnt(burst, done, takes_ns, learn) if learn else _finished(burst, done, takes_ns)
+            self._begun.extend(call.now_ns for call in burst)
+            done = [(self._flying.popleft(), self._begun.popleft()) for _ in burst]
+            ending += _learnt(burst, done, self._learn) if self._learn else _finished(burst, done)
         return picking, ending
 
     def _empty_round(self) -> tuple[int, int]:
         """The same of a round of calls that nobody picks and nobody learns from."""
         burst, spare = [Call()] * _BURST, Peer(self._flying[0].instance)
-        done, flying = [spare] * _BURST, deque([spare])
+        done, flying = [(spare, 0)] * _BURST, deque([spare])
         bursts = range(_ROUND // _BURST)
-        return sum(_unpicked(burst, spare, flying) for _ in bursts), sum(
-            _finished(burst, done, self._takes_ns) for _ in bursts
-        )
+        return sum(_unpicked(burst, spare, flying) for _ in bursts), sum(_finished(burst, done) for _ in bursts)
 
 
 def _best(rounds: Sequence[tuple[int, int]], empty: Sequence[tuple[int, int]]) -> tuple[float, float]:
@@ -124,19 +125,17 @@ def _unpicked(calls: Sequence[Call], peer: Peer, flying: deque[Peer]) -> int:
     return thread_time_ns() - began
 
 
-def _learnt(calls: Sequence[Call], done: Sequence[Peer], takes_ns: int, learn: Ended) -> int:
+def _learnt(calls: Sequence[Call], done: Sequence[tuple[Peer, int]], learn: Ended) -> int:
     began = thread_time_ns()
-    for call, peer in zip(calls, done, strict=True):
+    for call, (peer, begun_ns) in zip(calls, done, strict=True):
         peer.finished += 1
-        now_ns = call.now_ns
-        learn(peer, now_ns - takes_ns, now_ns, _OK)
+        learn(peer, begun_ns, call.now_ns, _OK)
     return thread_time_ns() - began
 
 
-def _finished(calls: Sequence[Call], done: Sequence[Peer], takes_ns: int) -> int:
+def _finished(calls: Sequence[Call], done: Sequence[tuple[Peer, int]]) -> int:
     began = thread_time_ns()
-    for call, peer in zip(calls, done, strict=True):
+    for call, (peer, _) in zip(calls, done, strict=True):
         peer.finished += 1
-        now_ns = call.now_ns
-        now_ns - takes_ns  # it is made for who learns
+        call.now_ns  # noqa: B018  # it is looked up for who learns
     return thread_time_ns() - began
