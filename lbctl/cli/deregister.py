@@ -9,7 +9,7 @@ from lbctl.cli.drain import AddressesArgument, ServiceArgument
 from lbctl.cli.options import with_settings
 from lbctl.cli.settings import Settings
 from lbctl.cli.weight_options import WriteFlags
-from lbctl.cli.writing import FORMATS, Proposal, refuse_unasked, settle
+from lbctl.cli.writing import FORMATS, Proposal, instances, refuse_unasked, settle
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -72,7 +72,7 @@ def _offered(service: str, addresses: Sequence[str], settings: Settings) -> Prop
         report=shown,
         changes=len(plan),
         question=f"Delete {'it' if len(plan) == 1 else 'them'} for every client?",
-        about=f"{len(found.service.instances)} instances, {remaining} left",
+        about=f"{instances(len(found.service.instances))}, {remaining} left",
         warning="" if remaining else f"no instance of {name} is left",
         write=written,
     )

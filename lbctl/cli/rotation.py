@@ -7,7 +7,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from lbctl.cli.settings import Settings
-from lbctl.cli.writing import Proposal
+from lbctl.cli.writing import Proposal, instances
 
 if TYPE_CHECKING:
     from lbctl.commands.rewriting import Registered, Rewrite
@@ -49,7 +49,7 @@ def offered(
         report=shown,
         changes=changes,
         question=f"{ask(changes)} for every client?",
-        about=f"{len(found.service.instances)} instances, {left} left in the rotation",
+        about=f"{instances(len(found.service.instances))}, {left} left in the rotation",
         warning="" if left else f"no instance of {name} is left in the rotation",
         write=written,
     )

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from lbctl.cli.writing import Printer
+from lbctl.cli.writing import Printer, instances
 from lbctl.discovery.weight_report import DRAIN, DRY_RUN, LOST, UNCHANGED, UNDRAIN, WRITTEN, WeightReport
 
 if TYPE_CHECKING:
@@ -55,13 +55,13 @@ class WeightPrinter(Printer[WeightReport]):
 def _turned(report: WeightReport) -> str:
     out = report.action == DRAIN
     changing = [row.address for row in report.rows if row.changes]
-    instances = "1 instance" if len(changing) == 1 else f"{len(changing)} instances"
+    turned = instances(len(changing))
     match report.state:
         case "unchanged":
             return "nothing to do: out of the rotation already" if out else "nothing to do: not drained"
         case "dry_run":
-            return f"{instances} would be {report.action}ed; nothing was written"
-    told = f"{instances} {report.action}ed at revision {report.revision}"
+            return f"{turned} would be {report.action}ed; nothing was written"
+    told = f"{turned} {report.action}ed at revision {report.revision}"
     if not out:
         return told
     undo = f"undo: lbctl undrain {report.service} {' '.join(changing)}"

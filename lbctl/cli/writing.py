@@ -127,6 +127,11 @@ def refuse_unasked(write: WriteFlags, settings: Settings) -> None:
         raise UsageError("standard input is no terminal, so nobody can be asked", "give -y to write, or --dry-run")
 
 
+def instances(count: int) -> str:
+    """So many instances, in words."""
+    return "1 instance" if count == 1 else f"{count} instances"
+
+
 def read_only(settings: Settings) -> UsageError:
     """Say that nothing may be written, and since when."""
     return UsageError(

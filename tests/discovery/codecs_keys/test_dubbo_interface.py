@@ -147,7 +147,7 @@ def test_any_folders_own_key_is_a_directory_while_it_has_something_below_it() ->
 
 
 def test_the_weight_is_in_the_key_and_cannot_be_written() -> None:
-    with pytest.raises(Unusable, match="has no weights"):
+    with pytest.raises(Unusable, match="a part of its key"):
         weighed("dubbo-interface", key(), b"")
 
 

@@ -1,0 +1,294 @@
+"""``register``, ``drain``, ``undrain`` and ``deregister`` on a real etcd: what they print and what they refuse."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+from collections.abc import Callable, Coroutine
+from pathlib import Path
+from typing import Any, TypeVar
+
+import pytest
+from jsonschema import Draft202012Validator
+
+from lbctl.cli.layouts import WRITERS
+from lbctl.demo.etcd_server import EtcdServer
+from lbctl.etcd.client import Etcd
+from lbctl.etcd.config import EtcdConfig
+from lbctl.model import Entry
+from tests.cli.conftest import Keys, Lbctl
+
+A, B = "127.0.0.1:50061", "127.0.0.1:50062"
+KEY = f"/services/echo/{A}"
+ECHO = {KEY: f"{A}|3", f"/services/echo/{B}": f"{B}|1"}
+
+pytestmark = pytest.mark.usefixtures("at", "keys")
+
+T = TypeVar("T")
+Held = Callable[[], list[Entry]]
+
+
+def in_etcd(server: EtcdServer, work: Callable[[Etcd], Coroutine[Any, Any, T]]) -> T:
+    async def connected() -> T:
+        async with Etcd(EtcdConfig((server.endpoint,))) as etcd:
+            return await work(etcd)
+
+    return asyncio.run(connected())
+
+
+@pytest.fixture
+def held(etcd_server: EtcdServer) -> Held:
+    """What the session's etcd holds."""
+
+    async def read(etcd: Etcd) -> list[Entry]:
+        return list((await etcd.range(b"")).entries)
+
+    return lambda: in_etcd(etcd_server, read)
+
+
+def document(text: str, schema: str) -> dict[str, Any]:
+    path = Path(__file__).parents[2] / "docs" / "reference" / f"{schema}.schema.json"
+    found: dict[str, Any] = json.loads(text)
+    Draft202012Validator(json.loads(path.read_text(encoding="utf-8"))).validate(found)
+    return found
+
+
+def test_once_puts_a_key_with_a_lease_and_leaves(lbctl: Lbctl, held: Held, etcd_server: EtcdServer) -> None:
+    said = lbctl("register", "echo", A, "--weight", "3", "--once", "--ttl", "60s", "--no-headers")
+
+    (entry,) = held()
+    assert (entry.key.decode(), entry.value.decode()) == (KEY, f"{A}|3")
+    left = in_etcd(etcd_server, lambda etcd: etcd.time_to_live(entry.lease))
+    assert left is not None
+    assert (left.granted, said.status) == (60, 0)
+    assert said.out.split() == [KEY, A, "-", f"{A}|3", f"{entry.lease:x}"]
+    assert said.err == f"1 key written at revision {entry.mod_revision}\n"
+
+
+def test_a_key_without_a_lease_stays(lbctl: Lbctl, held: Held) -> None:
+    assert lbctl("register", "echo", A, "--once", "--no-lease").status == 0
+    assert [(entry.value, entry.lease) for entry in held()] == [(f"{A}|1".encode(), 0)]
+
+
+@pytest.mark.parametrize("layout", WRITERS)
+def test_what_is_registered_in_a_layout_is_listed_in_it(lbctl: Lbctl, layout: str) -> None:
+    done = lbctl("register", "shop", A, "--layout", layout, "--once", "-o", "json")
+    assert done.status == 0, done.err
+    written = document(done.out, "changes")
+    (service,) = json.loads(lbctl("ls", "-o", "json").out)["services"]
+    (instance,) = service["instances"]
+    assert (service["name"], service["layout"], instance["address"]) == ("shop", layout, A)
+    assert (instance["key"], instance["lease"]["id"]) == (written["keys"][0]["key"], written["keys"][0]["lease"])
+
+
+def test_a_prefix_is_what_the_key_starts_with(lbctl: Lbctl, held: Held) -> None:
+    assert lbctl("register", "echo", A, "--prefix", "/prod/eu", "--once").status == 0
+    assert [entry.key.decode() for entry in held()] == [f"/prod/eu/echo/{A}"]
+    assert lbctl("ls", "--prefix", "/prod/eu", "-o", "name").out == "echo\n"
+
+
+def test_metadata_goes_where_the_layout_has_a_place(lbctl: Lbctl, held: Held) -> None:
+    options = ("--layout", "etcd-naming", "--metadata", "zone=a", "--metadata", "note=a=b", "--once")
+    assert lbctl("register", "echo", A, *options).status == 0
+    assert held()[0].value == b'{"Op":0,"Addr":"127.0.0.1:50061","Metadata":{"zone":"a","note":"a=b"}}'
+
+
+def test_a_dry_run_writes_nothing_and_says_what_it_would(lbctl: Lbctl, held: Held, keys: Keys) -> None:
+    keys(ECHO)
+    said = lbctl("register", "echo", A, "--weight", "5", "--dry-run", "-o", "json")
+    found = document(said.out, "changes")
+    assert (found["state"], found["action"], found["layout"]) == ("dry_run", "register", "seed")
+    assert found["keys"] == [
+        {"key": KEY, "address": A, "lease": None, "value": f"{A}|3", "new_value": f"{A}|5", "written": False}
+    ]
+    assert said.err == "1 key would be written; nothing was written\n"
+    assert [entry.value.decode() for entry in held()] == list(ECHO.values())
+
+
+def test_the_key_of_a_dry_run_shows_where_a_lease_names_it(lbctl: Lbctl) -> None:
+    said = lbctl("register", "user.rpc", A, "--layout", "go-zero", "--dry-run", "--no-headers")
+    assert said.out.split() == ["user.rpc/LEASE", A, "-", A, "-"]
+
+
+def test_a_key_that_is_there_is_taken_over_only_with_y(lbctl: Lbctl, keys: Keys, held: Held) -> None:
+    keys(ECHO)
+    refused = lbctl("register", "echo", A, "--once")
+    assert (refused.status, refused.out) == (2, "")
+    assert refused.err == (
+        f"error: {KEY} is registered already: {A}|3\nhint: -y takes it over; lbctl ls shows its lease\n"
+    )
+    assert lbctl("register", "echo", A, "--once", "-y").status == 0
+    assert [entry.value.decode() for entry in held()] == [f"{A}|1", f"{B}|1"]
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message", "hint"),
+    [
+        (("echo", "127.0.0.1"), "'127.0.0.1' is no address to register: no port", "give host:port"),
+        (
+            ("echo", "0.0.0.0:5"),
+            "'0.0.0.0:5' is no address to register: 0.0.0.0 is a wildcard: it would reach the caller's own machine",
+            "give host:port",
+        ),
+        (("a//b", A), f'"a//b" is no name for a service: the key would be /services/a//b/{A}', "nothing was written"),
+        (("echo", A, "--weight", "-1"), "weight -1 is negative", None),
+        (("echo", A, "--ttl", "1.5s"), "'1.5s' is not a whole number of seconds from 1s to 24h", None),
+        (("echo", A, "--metadata", "zone"), "'zone' is not NAME=VALUE (for example zone=a)", None),
+        (("echo", A, "--metadata", "weight=5"), "--metadata: weight has an option of its own", "give --weight"),
+        (("echo", A, "--metadata", "a=1", "--metadata", "a=2"), "--metadata: a is given twice", None),
+        (("echo", A, "--metadata", "a=1"), "the layout seed has no place for metadata a", "nothing was written"),
+        (("echo", A, "--layout", "plain", "--weight", "5"), "the layout plain has no weights", "nothing was written"),
+        (("echo", A, "--layout", "kitex", "--weight", "0"), "clients of the layout kitex read weight 0 as 10", None),
+        (
+            ("echo", A, "--layout", "key-only"),
+            "lbctl does not register in the layout key-only",
+            f"use one of: {', '.join(WRITERS)}",
+        ),
+        (
+            ("echo", A, "--layout", "go-zero", "--no-lease"),
+            "--no-lease: a key of the layout go-zero is named by its lease",
+            "leave --no-lease out",
+        ),
+        (
+            ("echo", A, "--once", "--", "true"),
+            "--once leaves at once, and a command is to be run meanwhile",
+            "leave one of them out",
+        ),
+        (
+            ("echo", A, "--no-lease", "--ttl", "5s"),
+            "--ttl is that of a lease, and --no-lease wants none",
+            "leave one of them out",
+        ),
+        (("echo", A, "--dry-run", "-y"), "--dry-run and -y contradict each other", None),
+        (("echo", A, "--read-only"), "--read-only: nothing is written to etcd", "use --dry-run"),
+    ],
+)
+def test_what_cannot_be_registered_is_refused_and_nothing_written(
+    lbctl: Lbctl, held: Held, arguments: tuple[str, ...], message: str, hint: str | None
+) -> None:
+    said = lbctl("register", *arguments)
+    assert (said.status, said.out) == (2, "")
+    assert message in said.err.splitlines()[0]
+    assert hint is None or said.err.splitlines()[1] == f"hint: {hint}"
+    assert held() == []
+
+
+def test_a_command_that_is_not_there_is_told_before_anything_is_written(lbctl: Lbctl, held: Held) -> None:
+    said = lbctl("register", "echo", A, "--", "no-such-program")
+    assert said.status == 127
+    assert said.err.startswith("error: command not found: no-such-program\nhint: usage: lbctl register SERVICE")
+    assert held() == []
+
+
+def test_drain_and_undrain_tell_what_they_did_and_how_to_undo_it(lbctl: Lbctl, keys: Keys, held: Held) -> None:
+    keys(ECHO)
+    out = lbctl("drain", "echo", A, "-y", "--no-headers")
+    assert out.out == f"{KEY}  3 -> 0  75.0% -> 0.0%  {A}|3  {A}|0  none\n"
+    told, undo = out.err.splitlines()
+    assert told.startswith("1 instance drained at revision ")
+    assert told.endswith("; who registers again is back in the rotation")
+    assert (out.status, undo) == (0, f"undo: lbctl undrain echo {A}")
+
+    again = lbctl("drain", "echo", A, "-y")
+    assert (again.status, again.err) == (0, "nothing to do: out of the rotation already\n")
+
+    back = lbctl("undrain", "echo", A, "-y", "--no-headers")
+    assert back.out == f"{KEY}  0 -> 3  0.0% -> 75.0%  {A}|0  {A}|3  none\n"
+    assert back.err.startswith("1 instance undrained at revision ")
+    assert [entry.value.decode() for entry in held()] == list(ECHO.values())
+
+    again = lbctl("undrain", "echo", A, "-y")
+    assert (again.status, again.err) == (0, "nothing to do: not drained\n")
+
+
+def test_the_documents_of_drain_and_undrain_say_which_it_was(lbctl: Lbctl, keys: Keys) -> None:
+    keys(ECHO)
+    dry = document(lbctl("drain", "echo", A, "--dry-run", "-o", "json").out, "weights")
+    out = document(lbctl("drain", "echo", A, "-y", "-o", "json").out, "weights")
+    back = document(lbctl("undrain", "echo", A, "-y", "-o", "jsonl").out, "weights")
+    assert [(each["action"], each["state"]) for each in (dry, out, back)] == [
+        ("drain", "dry_run"),
+        ("drain", "written"),
+        ("undrain", "written"),
+    ]
+    assert (out["instances"][0]["new_value"], back["instances"][0]["new_value"]) == (f"{A}|0", f"{A}|3")
+
+
+def test_draining_the_last_one_is_warned_of(lbctl: Lbctl, keys: Keys) -> None:
+    keys(ECHO)
+    assert "warning: no instance of echo is left in the rotation" in lbctl("drain", "echo", A, B, "-y").err
+
+
+def test_an_instance_whose_clients_go_on_is_not_drained(lbctl: Lbctl, keys: Keys, held: Held) -> None:
+    keys({"user.rpc/7587878123456782001": A})
+    said = lbctl("drain", "user.rpc", A, "-y")
+    assert (said.status, said.out) == (2, "")
+    assert said.err.splitlines() == [
+        "error: user.rpc/7587878123456782001: the layout go-zero has neither weights nor a status to drain by",
+        "hint: nothing was written; lbctl deregister takes it out",
+    ]
+    assert len(held()) == 1
+
+
+@pytest.mark.parametrize(
+    ("key", "value", "told"),
+    [
+        (KEY, f"{A}|3", "who registered it and still runs may register it again"),
+        ("user.rpc/7587878123456782001", A, "go-zero puts a key back as soon as it is deleted"),
+        (
+            f"kitex/registry-etcd/echo/{A}",
+            f'{{"network":"tcp","address":"{A}","weight":10,"tags":null}}',
+            "Kitex puts a key back that is gone",
+        ),
+    ],
+)
+def test_who_may_bring_a_deleted_key_back_is_told(
+    lbctl: Lbctl, keys: Keys, held: Held, key: str, value: str, told: str
+) -> None:
+    keys({key: value})
+    said = lbctl("deregister", "user.rpc" if "rpc/" in key else "echo", A, "-y", "-o", "json")
+    assert said.err.endswith(f"; {told}\n")
+    (row,) = document(said.out, "changes")["keys"]
+    assert row == {"key": key, "address": A, "lease": None, "value": value, "new_value": None, "written": True}
+    assert held() == []
+
+
+def test_a_program_that_writes_its_own_value_all_the_time_is_told_of(lbctl: Lbctl, keys: Keys) -> None:
+    value = '{"appid":"shop","hostname":"h","addrs":["grpc://10.41.0.2:9000"],"metadata":{"weight":"5"},"status":1}'
+    keys({"/kratos_etcd/shop/h": value})
+    said = lbctl("weight", "shop", "10.41.0.2:9000=3", "-y")
+    assert said.err.endswith("; Kratos v1 registers anew every 30s, and writes its own value\n")
+
+
+@pytest.mark.parametrize("command", ["drain", "undrain", "deregister"])
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ((), "standard input is no terminal, so nobody can be asked"),
+        (("-y", "--dry-run"), "--dry-run and -y contradict each other"),
+        (("-y", "--read-only"), "--read-only: nothing is written to etcd"),
+    ],
+)
+def test_nothing_is_written_unasked(
+    lbctl: Lbctl, keys: Keys, held: Held, command: str, options: tuple[str, ...], message: str
+) -> None:
+    keys(ECHO)
+    before = held()
+    said = lbctl(command, "echo", A, *options)
+    assert (said.status, said.err.splitlines()[0]) == (2, f"error: {message}")
+    assert held() == before
+
+
+@pytest.mark.parametrize("command", ["drain", "undrain", "deregister"])
+def test_an_instance_that_is_not_there_ends_with_4(lbctl: Lbctl, keys: Keys, command: str) -> None:
+    keys(ECHO)
+    said = lbctl(command, "echo", "1.2.3.4:5", "-y")
+    assert (said.status, said.err.splitlines()[0]) == (4, 'error: 1.2.3.4:5 is not an instance of "echo"')
+    assert lbctl(command, "nobody", A, "-y").status == 4
+
+
+@pytest.mark.parametrize("command", ["register", "drain", "undrain", "deregister"])
+def test_an_etcd_that_does_not_answer_ends_with_3(lbctl: Lbctl, command: str) -> None:
+    said = lbctl(command, "echo", A, "--dry-run", "--endpoints", "127.0.0.1:1", "--dial-timeout", "200ms")
+    assert (said.status, said.out) == (3, "")
+    assert said.err.startswith("error: etcd 127.0.0.1:1 did not answer within 0.2s")

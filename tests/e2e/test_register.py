@@ -1,0 +1,225 @@
+"""``lbctl register`` as a process: it stays registered, carries a command, and leaves nothing behind."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import signal
+import sys
+from collections.abc import AsyncIterator
+from contextlib import aclosing
+from pathlib import Path
+
+import pytest
+
+from lbctl.demo.etcd_server import EtcdServer
+from lbctl.etcd.client import Etcd
+from lbctl.etcd.config import EtcdConfig
+from tests.e2e.runs import PATIENCE_S, lbctl, running
+from tests.e2e.test_weight import typed
+
+pytestmark = [pytest.mark.e2e, pytest.mark.slow]
+
+A = "127.0.0.1:50061"
+KEY = f"/services/echo/{A}".encode()
+WITH_LBCTL = {"PATH": f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}"}
+REGISTER = ("register", "echo", A, "--weight", "3")
+
+
+@pytest.fixture
+async def own(own_etcd: EtcdServer) -> AsyncIterator[Etcd]:
+    """A client of an etcd that nobody else uses."""
+    async with Etcd(EtcdConfig((own_etcd.endpoint,))) as etcd:
+        yield etcd
+
+
+async def lease_of(etcd: Etcd) -> int:
+    entry = await etcd.get(KEY)
+    assert entry is not None
+    assert entry.value == f"{A}|3".encode()
+    return entry.lease
+
+
+async def goes(etcd: Etcd) -> None:
+    """Wait until the key is not there."""
+    async with asyncio.timeout(PATIENCE_S), aclosing(etcd.watch(KEY)) as events:
+        async for _ in events:
+            if await etcd.get(KEY) is None:
+                return
+
+
+@pytest.mark.parametrize(("number", "status"), [(signal.SIGINT, 0), (signal.SIGTERM, 0), (signal.SIGHUP, 129)])
+async def test_it_stays_registered_until_a_signal_and_takes_its_lease_along(
+    own: Etcd, number: signal.Signals, status: int
+) -> None:
+    async with running(*REGISTER, "--ttl", "5s", etcd=own.endpoints[0]) as run:
+        told = await run.hears("registered")
+        lease = await lease_of(own)
+        assert told == f"registered {KEY.decode()} -> {A}|3 under lease {lease:x} of 5s, until Ctrl-C\n"
+        run.send(number)
+        ended = await run.ended()
+
+    assert (ended.status, ended.out) == (status, "")
+    assert await own.get(KEY) is None
+    assert await own.time_to_live(lease) is None
+
+
+async def test_a_command_runs_while_it_is_registered_and_gives_its_status(own: Etcd) -> None:
+    command = ("sh", "-c", "lbctl ls echo -o name; exit 7")
+    ended = await lbctl(*REGISTER, "--", *command, etcd=own.endpoints[0], environ=WITH_LBCTL)
+
+    assert (ended.status, ended.out) == (7, f"{A}\n")
+    assert await own.get(KEY) is None
+
+
+async def test_what_the_command_prints_and_reads_is_its_own(own: Etcd) -> None:
+    ended = await lbctl(*REGISTER, "-q", "--", "cat", etcd=own.endpoints[0], stdin=b"as it is\n")
+    assert (ended.status, ended.out, ended.err) == (0, "as it is\n", "")
+
+
+async def test_a_signal_deregisters_before_the_command_hears_of_it(own: Etcd) -> None:
+    """Clients have to know first: the command looks whether it is still registered when it is told to end."""
+    script = "trap 'lbctl ls echo 2>/dev/null; echo listed $?; exit 9' TERM; echo up >&2; while :; do sleep 0.05; done"
+    async with running(*REGISTER, "--", "sh", "-c", script, etcd=own.endpoints[0], environ=WITH_LBCTL) as run:
+        await run.hears("up")
+        assert await own.get(KEY) is not None
+        run.send(signal.SIGTERM)
+        ended = await run.ended()
+
+    assert (ended.status, ended.out) == (9, "listed 4\n")
+
+
+async def test_a_command_that_is_killed_is_deregistered_and_told_as_a_shell_does(own: Etcd) -> None:
+    ended = await lbctl(*REGISTER, "--", "sh", "-c", "kill -9 $$", etcd=own.endpoints[0])
+    assert ended.status == 128 + signal.SIGKILL
+    assert await own.get(KEY) is None
+
+
+async def test_a_command_that_cannot_be_run_leaves_no_registration(own: Etcd, tmp_path: Path) -> None:
+    script = tmp_path / "broken"
+    script.write_text("#!/no/such/interpreter\n")
+    script.chmod(0o755)
+    ended = await lbctl(*REGISTER, "--", str(script), etcd=own.endpoints[0])
+    assert ended.status == 127
+    assert "error: cannot run" in ended.err
+    assert await own.get(KEY) is None
+
+
+async def test_when_lbctl_is_killed_the_command_ends_and_the_key_goes_with_its_lease(own: Etcd) -> None:
+    async with running(*REGISTER, "--ttl", "1s", "--", "sleep", "600", etcd=own.endpoints[0]) as run:
+        await run.hears("registered")
+        lease = await lease_of(own)
+        run.send(signal.SIGKILL)
+        await goes(own)
+        await run.ended()  # the command, too, has closed what they shared
+
+    assert await own.time_to_live(lease) is None
+
+
+async def test_an_etcd_that_is_killed_and_comes_back_has_it_again(own_etcd: EtcdServer, own: Etcd) -> None:
+    async with running(*REGISTER, "--ttl", "2s", etcd=own_etcd.endpoint) as run:
+        await run.hears("registered")
+        await own_etcd.kill()
+        await run.hears("etcd does not answer")
+        await asyncio.sleep(2.5)  # longer than the lease
+        await own_etcd.restart()
+        await run.hears("the lease was kept")
+        lease = await lease_of(own)
+        await own.revoke(lease)
+        await run.hears("registered anew")
+        assert await lease_of(own) != lease
+        await own.delete(KEY)
+        await run.hears("it was put back")
+        run.send(signal.SIGINT)
+        ended = await run.ended()
+
+    assert ended.status == 0
+    assert (await own.range(b"")).entries == ()
+
+
+async def test_an_etcd_that_is_down_at_the_end_does_not_hold_it_up(own_etcd: EtcdServer, own: Etcd) -> None:
+    async with running(*REGISTER, "--ttl", "5s", "--", "sleep", "600", etcd=own_etcd.endpoint) as run:
+        await run.hears("registered")
+        await own_etcd.kill()
+        run.send(signal.SIGTERM)
+        ended = await run.ended()
+
+    assert ended.status == 128 + signal.SIGTERM
+    assert ended.err.endswith("could not be deleted: etcd does not answer; it goes with its lease, within 5s\n")
+
+
+async def test_a_key_without_a_lease_is_deleted_at_the_end(own: Etcd) -> None:
+    async with running(*REGISTER, "--no-lease", etcd=own.endpoints[0]) as run:
+        await run.hears("registered")
+        assert await lease_of(own) == 0
+        await lbctl("drain", "echo", A, "-y", etcd=own.endpoints[0])
+        run.send(signal.SIGINT)
+        assert (await run.ended()).status == 0
+    assert await own.get(KEY) is None
+
+
+async def test_a_drain_of_a_registered_instance_stays_while_its_lease_does(own: Etcd) -> None:
+    async with running(*REGISTER, "--ttl", "2s", etcd=own.endpoints[0]) as run:
+        await run.hears("registered")
+        await lbctl("drain", "echo", A, "-y", etcd=own.endpoints[0])
+        await asyncio.sleep(2.5)  # longer than the lease, and several looks at the key
+        entry = await own.get(KEY)
+        assert entry is not None
+        assert entry.value == f"{A}|0".encode()
+        assert (await lbctl("undrain", "echo", A, "-y", etcd=own.endpoints[0])).status == 0
+        await lease_of(own)
+        run.send(signal.SIGINT)
+        assert (await run.ended()).status == 0
+    assert (await own.range(b"")).entries == ()
+
+
+async def test_on_a_terminal_a_key_that_is_there_is_asked_about(own: Etcd) -> None:
+    await own.put(KEY, b"127.0.0.1:50061|7")
+    taking = (*REGISTER, "--once")
+
+    status, out, err = await typed(b"n\n", *taking, etcd=own.endpoints[0])
+    assert (status, out) == (1, "")
+    assert f"{A}|7" in err
+    assert err.endswith("It is registered already. Take it over? [y/N] nothing was written\n")
+
+    async def overtake() -> None:
+        await own.put(KEY, b"127.0.0.1:50061|8")
+
+    status, out, err = await typed(b"y\n", *taking, etcd=own.endpoints[0], meanwhile=overtake)
+    assert (status, out) == (1, "")
+    assert f"error: {KEY.decode()} changed since it was read: nothing was written" in err
+
+    status, _, _ = await typed(b"y\n", *taking, etcd=own.endpoints[0])
+    assert status == 0
+    await lease_of(own)
+
+
+async def test_on_a_terminal_a_drain_and_a_deletion_are_asked_about(own: Etcd) -> None:
+    await own.put(KEY, b"127.0.0.1:50061|3")
+    status, out, err = await typed(b"\n", "drain", "echo", A, etcd=own.endpoints[0])
+    assert (status, out) == (1, "")
+    assert err.startswith("warning: no instance of echo is left in the rotation\n")
+    assert err.endswith("1 instance, 0 left in the rotation\nDrain it for every client? [y/N] nothing was written\n")
+
+    status, out, err = await typed(b"y\n", "deregister", "echo", A, etcd=own.endpoints[0])
+    assert status == 0
+    assert "1 instance, 0 left\nDelete it for every client? [y/N] 1 key deleted at revision" in err
+    assert await own.get(KEY) is None
+
+
+@pytest.mark.parametrize("layout", ["etcd-naming", "kratos", "kitex", "go-zero", "go-micro", "plain"])
+async def test_a_demo_in_any_layout_can_be_called(layout: str) -> None:
+    load = ("hammer", "echo", "-n", "200", "-o", "json")
+    ended = await lbctl("demo", "--layout", layout, "-b", "2", "--latency", "0ms", "--", "lbctl", *load)
+    assert ended.status == 0, ended.err
+    found = ended.document
+    assert (found["ok"], len(found["backends"])) == (200, 2)
+
+
+async def test_an_instance_of_a_demo_is_put_back_where_programs_of_its_layout_do_so() -> None:
+    script = (
+        "a=$(lbctl ls echo -o name | head -1); lbctl deregister echo $a -y; "
+        "until lbctl ls echo -o name | grep $a; do sleep 0.1; done"
+    )
+    ended = await lbctl("demo", "--layout", "kitex", "--ttl", "2s", "--", "sh", "-ec", script)
+    assert ended.status == 0, ended.err
