@@ -3,7 +3,8 @@
 Nobody can state beforehand whom such a policy prefers, but whoever knows how long every backend took and how often it
 failed can let the policy pick again, on a virtual clock, many times. A share between the 0.5 and the 99.5 % quantile of
 those repetitions is what the policy does. The model is not the world (times depend on load, ends come in batches), so
-the band is widened: by a tenth of its middle, and by 2 percentage points unless that is more than half of the middle.
+the band is widened: by a tenth of its middle, and by 2 percentage points unless that is more than half of the middle;
+but always by four calls, as the first ones are on their way before anything is known of a backend, and take longest.
 
 A backend's slow moments come together, and a policy that goes by small differences in latency follows them, where the
 model draws every time by itself. So in each repetition every backend is up to 15 % slower or faster throughout.
@@ -34,6 +35,7 @@ _WARM_UP: Final = 0.2  # of a repetition that is shorter than the run: its begin
 _TAIL: Final = 0.005
 _WANDERS: Final = 0.15  # part of its times by which a backend is slower or faster for the time of a repetition
 RELATIVE, ABSOLUTE, LEAST = 0.1, 0.02, 0.002
+FIRST: Final = 4  # calls
 
 
 class Band(NamedTuple):
@@ -68,7 +70,7 @@ def envelope(
         like = None if keys is None else keys.alike(rng)
         virtual = Virtual(policy, wandered, pace, rng, like, Moments(rng) if together else None)
         shares.append(_shares(virtual, backends, calls, picks))
-    return [_widened(sorted(each)) for each in zip(*shares, strict=True)]
+    return [_widened(sorted(each), picks) for each in zip(*shares, strict=True)]
 
 
 def _shares(virtual: Virtual, backends: Sequence[Modelled], calls: int, picks: int) -> list[float]:
@@ -86,8 +88,8 @@ def _wandered(backend: Modelled, rng: Random) -> Modelled:
     return replace(backend, times_ns=[round(time_ns * factor) for time_ns in backend.times_ns])
 
 
-def _widened(shares: Sequence[float]) -> Band:
+def _widened(shares: Sequence[float], picks: int) -> Band:
     last = len(shares) - 1
     low, middle, high = (shares[round(part * last)] for part in (_TAIL, 0.5, 1 - _TAIL))
-    slack = max(RELATIVE * middle, min(ABSOLUTE, middle / 2), LEAST)
+    slack = max(RELATIVE * middle, min(ABSOLUTE, middle / 2), LEAST, FIRST / picks)
     return Band(max(low - slack, 0.0), middle, min(high + slack, 1.0))

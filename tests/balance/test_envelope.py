@@ -118,6 +118,15 @@ def test_a_backend_that_was_slower_for_a_while_makes_no_right_policy_look_wrong(
         assert band.low <= share <= band.high, (share, band)
 
 
+def test_a_band_is_at_least_four_calls_wide_to_each_side() -> None:
+    """A backend that fails at once gets a call or two, and the first ones are on their way before anybody knows it."""
+    backends = modelled([10, 10, 10], [0, 0, 1.0])
+    for picks in (200, 600):
+        *_, failing = envelope(POLICIES["least_request"], backends, Pace(gap_ns=3 * MS), picks, 1)
+        assert failing.middle < 0.01
+        assert failing.high - failing.middle >= 4 / picks
+
+
 def test_short_runs_have_wider_bands_than_long_ones() -> None:
     short, long = (
         envelope(POLICIES["least_request"], modelled([2, 4]), Pace(4), picks, seed=3)[0] for picks in (40, 20_000)
