@@ -7,6 +7,7 @@ import pytest
 from lbctl.discovery.catalog import Catalog
 from lbctl.discovery.codecs import CODECS
 from lbctl.model import Entry
+from tests.discovery.layout_reference import PAGE, page
 
 NAMING = '{"Op":0,"Addr":"10.0.0.1:80","Metadata":null}'
 
@@ -114,3 +115,7 @@ def test_services_are_named_by_their_keys_or_their_values(named_by: str, names: 
         named_by=named_by,
     )
     assert [service.name for service in made.read().services] == names
+
+
+def test_the_page_of_all_layouts_is_the_table_s() -> None:
+    assert PAGE.read_text(encoding="utf-8") == page()
