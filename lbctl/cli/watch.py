@@ -107,7 +107,9 @@ def _json_line(told: Told, at: datetime) -> str:
     from lbctl.view.document import watch_document
     from lbctl.view.output import as_json_line
 
-    return as_json_line(watch_document(told.event, at, told.service, told.revision, told.instance))
+    return as_json_line(
+        watch_document(told.event, at, told.service, told.revision, told.instance, stale_s=told.stale_s)
+    )
 
 
 def _text_line(told: Told, at: datetime) -> str:

@@ -148,7 +148,7 @@ class ServiceWatch:
         elif update.notice.kind == "resync":
             yield self._book.reread(update.notice.text, update.revision, self._now())
         else:
-            yield self._book.resumed(update.revision, self._now())
+            yield self._book.resumed(update.revision, update.notice.endpoint, self._now())
 
     async def _learn_leases(self, leases: set[int]) -> None:
         """Ask about leases that matter for what is told next, but let nobody wait for the answers."""

@@ -24,12 +24,16 @@ _FINE = ("SERVING", "UNIMPLEMENTED")
 
 
 class Told(NamedTuple):
-    """One thing worth telling: the event, etcd's revision then, and the instance it is about, if any."""
+    """One thing worth telling: the event, etcd's revision then, and the instance it is about, if any.
+
+    ``stale_s`` is None while the registry is followed, else for how long it has been lost.
+    """
 
     event: Event
     service: str
     revision: int
     instance: Instance | None = None
+    stale_s: float | None = None
 
 
 @dataclass(slots=True)
@@ -108,19 +112,20 @@ class Book:
     def lost(self, reason: str, t_s: float) -> Told:
         """Mark the registry as lost: what is known may be old from now on."""
         self._lost_s = t_s if self._lost_s is None else self._lost_s
-        return self._tell(Event(t_s, "resync", None, f"registry lost: {reason}", "bad"))
+        return self._tell(Event(t_s, "resync", None, f"registry lost: {reason} (rev {self.revision})", "bad"))
 
     def reread(self, how: str, revision: int, t_s: float) -> Told:
         """Note that all was read again as changes were missed, perhaps of another store with lower revisions."""
         self.revision = revision
         return self._tell(Event(t_s, "resync", None, how, "change"))
 
-    def resumed(self, revision: int, t_s: float) -> Told:
-        """Mark the registry as found again."""
+    def resumed(self, revision: int, endpoint: str, t_s: float) -> Told:
+        """Mark the registry as found again, at an endpoint."""
         away = "" if self._lost_s is None else f" after {t_s - self._lost_s:.1f}s"
         self._lost_s = None
         self.revision = max(self.revision, revision)
-        return self._tell(Event(t_s, "resync", None, f"synced again at rev {self.revision}{away}", "good"))
+        text = f"synced again at rev {self.revision}{away}, by {endpoint}"
+        return self._tell(Event(t_s, "resync", None, text, "good"))
 
     def checked(self, identity: Identity, health: Health, t_s: float) -> Told | None:
         """Take a health check's answer; returns what to tell where it changed, or was bad from the start."""
@@ -155,7 +160,7 @@ class Book:
             elapsed_s=t_s,
             rows=tuple(self._row(known, share, t_s) for known in rows),
             events=tuple(self._events),
-            stale_s=None if self._lost_s is None else t_s - self._lost_s,
+            stale_s=self._stale_s(t_s),
             invalid=len(self._invalid),
             checking=self.checking,
         )
@@ -166,7 +171,7 @@ class Book:
         text = f"weight {instance.effective_weight}, {self._lease_text(instance.lease)}"
         text += f" (rev {instance.create_revision})" if self._begun else f", there since rev {instance.create_revision}"
         text += "".join(f"; {warning}" for warning in instance.warnings)
-        return Told(Event(t_s, "joined", instance.address, text, "good"), self.service, self.revision, instance)
+        return self._told(Event(t_s, "joined", instance.address, text, "good"), instance)
 
     def _leave(self, identity: Identity, t_s: float) -> Told:
         known = self._known.pop(identity)
@@ -177,31 +182,20 @@ class Book:
         why = "key deleted"
         if instance.lease and seen is not None and seen.left is None:
             why = "its lease is gone (expired or revoked)"
-        return Told(
-            Event(t_s, "left", instance.address, f"{why} (rev {self.revision})", "bad"),
-            self.service,
-            self.revision,
-            instance,
-        )
+        return self._told(Event(t_s, "left", instance.address, f"{why} (rev {self.revision})", "bad"), instance)
 
     def _update(self, known: _Known, instance: Instance, t_s: float) -> list[Told]:
         before, known.instance = known.instance, instance
         changes = list(differences(before, instance))
         if changes:
             known.change, known.changed_s = changes[0][0].removeprefix("log"), t_s
-        return [
-            Told(
-                Event(t_s, kind, instance.address, f"{text} (rev {instance.mod_revision})", "change"),
-                self.service,
-                self.revision,
-                instance,
-            )
-            for kind, text in changes
-        ]
+        suffix = f" (rev {instance.mod_revision})"
+        events = (Event(t_s, kind, instance.address, text + suffix, "change") for kind, text in changes)
+        return [self._told(event, instance) for event in events]
 
     def _flaw(self, invalid: Invalid, t_s: float) -> Told:
         text = f"unusable key {invalid.key}: {invalid.reason} [{invalid.code}]"
-        return Told(Event(t_s, "log", None, text, "bad"), self.service, self.revision)
+        return self._told(Event(t_s, "log", None, text, "bad"))
 
     def _lease_text(self, lease: int) -> str:
         if not lease:
@@ -238,7 +232,13 @@ class Book:
 
     def _tell(self, event: Event, instance: Instance | None = None) -> Told:
         self._events.append(event)
-        return Told(event, self.service, self.revision, instance)
+        return self._told(event, instance)
+
+    def _told(self, event: Event, instance: Instance | None = None) -> Told:
+        return Told(event, self.service, self.revision, instance, self._stale_s(event.t_s))
+
+    def _stale_s(self, t_s: float) -> float | None:
+        return None if self._lost_s is None else t_s - self._lost_s
 
     @staticmethod
     def _ordered(known: Iterable[_Known]) -> list[_Known]:

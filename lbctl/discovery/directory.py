@@ -23,6 +23,7 @@ class Notice(NamedTuple):
 
     kind: str
     text: str
+    endpoint: str = ""  # which one was lost, or serves now
 
 
 @dataclass(frozen=True, slots=True)
@@ -156,11 +157,12 @@ class _Follower:
                 return self._update(revision, Notice("resync", f"read again at revision {revision}: {reason}"))
             case Lost(endpoint, reason):
                 self._synced = False
-                return self._state(Notice("lost", f"etcd {endpoint}: {reason}; what is shown may be old"))
+                return self._state(Notice("lost", f"etcd {endpoint}: {reason}; what is shown may be old", endpoint))
             case Resumed(endpoint, revision):
                 self._synced = True
                 self._revision = max(self._revision, revision)
-                return self._state(Notice("resumed", f"etcd {endpoint} is back, synced at revision {revision}"))
+                text = f"etcd {endpoint} is back, synced at revision {revision}"
+                return self._state(Notice("resumed", text, endpoint))
 
     def _apply(self, changes: tuple[KeyChange, ...]) -> None:
         for change in changes:

@@ -17,9 +17,6 @@ Metadata = tuple[tuple[str, str], ...]
 
 _UNLIMITED = -1  # a watch that catches up sends more than 4 MiB in one message
 _OPTIONS: tuple[tuple[str, int], ...] = (
-    ("grpc.keepalive_time_ms", 10_000),  # etcd cuts clients that ping more often than every 5 s
-    ("grpc.keepalive_timeout_ms", 5_000),
-    ("grpc.http2.ping_timeout_ms", 5_000),  # without it a dead peer is noticed after 70 s instead of 15 s
     ("grpc.http2.max_pings_without_data", 0),
     ("grpc.initial_reconnect_backoff_ms", 100),
     ("grpc.max_reconnect_backoff_ms", 1_000),  # the default leaves calls failing for 15 s after an outage
@@ -54,6 +51,7 @@ class Channel:
         self.watch = rpc.WatchStub(self._channel)
         self.auth = rpc.AuthStub(self._channel)
         self.maintenance = rpc.MaintenanceStub(self._channel)
+        self.cluster = rpc.ClusterStub(self._channel)
 
     @property
     def connected(self) -> bool:
@@ -80,10 +78,20 @@ class Channel:
 
 
 def _open(config: EtcdConfig, endpoint: str, max_message: int) -> grpc.aio.Channel:
-    options: list[tuple[str, Any]] = [*_OPTIONS, ("grpc.max_receive_message_length", max_message)]
+    options: list[tuple[str, Any]] = [*_OPTIONS, *_keepalive(config), ("grpc.max_receive_message_length", max_message)]
     if not config.secure:
         return grpc.aio.insecure_channel(endpoint, options)
     if config.server_name:
         options.append(("grpc.ssl_target_name_override", config.server_name))
     credentials = grpc.ssl_channel_credentials(read_file(config.cacert), read_file(config.key), read_file(config.cert))
     return grpc.aio.secure_channel(endpoint, credentials, options)
+
+
+def _keepalive(config: EtcdConfig) -> tuple[tuple[str, int], ...]:
+    """Ask after silence, and only while something is under way: etcd cuts clients that ask when idle, or too often."""
+    timeout_ms = round(config.keepalive_timeout_s * 1e3)
+    return (
+        ("grpc.keepalive_time_ms", round(config.keepalive_s * 1e3)),
+        ("grpc.keepalive_timeout_ms", timeout_ms),
+        ("grpc.http2.ping_timeout_ms", timeout_ms),  # without it a dead peer is noticed after 70 s instead of 15 s
+    )

@@ -26,6 +26,8 @@ class EtcdConfig:
     server_name: str | None = None  # the name the certificate must have, where it is not the endpoint's
     dial_timeout_s: float = 2.0
     command_timeout_s: float = 5.0
+    keepalive_s: float = 10.0  # how long a stream is silent before etcd is asked whether it lives
+    keepalive_timeout_s: float = 5.0
     max_answer: int = 32 * 2**20  # bytes of one answer to a read; longer ones are asked for in parts
 
     def __post_init__(self) -> None:

@@ -84,6 +84,8 @@ _REASONS: tuple[tuple[re.Pattern[str], str], ...] = tuple(
     )
 )
 
+_DENIALS = ("permission", "unauthenticated", "auth token", "user name is empty", "revision of auth store is old")
+
 _ERRORS: tuple[tuple[grpc.StatusCode, str, type[RegistryError], str], ...] = (
     (grpc.StatusCode.INVALID_ARGUMENT, "user name is empty", AccessDenied, HINT_USER),
     (grpc.StatusCode.INVALID_ARGUMENT, "authentication failed", AccessDenied, "check --user and --password-file"),
@@ -133,8 +135,7 @@ def refused(error: grpc.RpcError, endpoint: str) -> RegistryError:
 def canceled(reason: str, endpoint: str) -> RegistryError:
     """Say why etcd refused a watch; its reason is a text only."""
     lowered = reason.lower()
-    denied = any(text in lowered for text in ("permission", "unauthenticated", "auth token", "user name is empty"))
-    if denied:
+    if any(text in lowered for text in _DENIALS):
         return AccessDenied(f"etcd {endpoint} refused the watch: {_short(reason)}", "check the user's role")
     return RegistryError(f"etcd {endpoint} refused the watch: {_short(reason) or 'it gave no reason'}")
 

@@ -67,12 +67,10 @@ class Session:
                 kind, failure = kind_of(error), error
             if kind is Kind.STALE_TOKEN and may_log_in:
                 may_log_in = False
-                self.forget_credentials()
                 continue
             if not _may_repeat(kind, repeatable=repeatable):
                 raise self._explain(kind, failure, channel.endpoint, connected=connected)
-            if kind is not Kind.BUSY:
-                self._rotate(channel)
+            self._rotate(channel)  # also away from a member that says it has no leader: others may have one
             pause = backoff.next()
             if deadlines.left(clock(), connected=kind is Kind.BUSY) < pause + _MIN_TRY_S:
                 raise self._explain(kind, failure, channel.endpoint, connected=connected)
@@ -89,9 +87,15 @@ class Session:
                 self._token = str(reply.token)
             return (("token", self._token),)
 
-    def forget_credentials(self) -> None:
-        """Log in again at the next use: the token was refused."""
-        self._token = None
+    def forget_credentials(self, refused: Metadata | None = None) -> None:
+        """Log in again at the next use, unless that has been done since ``refused`` was given out."""
+        if refused is None or refused == (("token", self._token),):
+            self._token = None
+
+    @property
+    def position(self) -> int:
+        """Which of the endpoints unary calls use now: an ``attempt`` of streams that begins there."""
+        return self._at
 
     def stream_endpoint(self, attempt: int) -> str:
         """Name the endpoint of a stream's n-th attempt; streams go round on their own."""
@@ -140,6 +144,10 @@ class Session:
         channel.check_open()
         try:
             return await method(channel)(request, timeout=timeout, metadata=metadata)
+        except grpc.RpcError as error:
+            if kind_of(error) is Kind.STALE_TOKEN:
+                self.forget_credentials(metadata)
+            raise
         except asyncio.CancelledError:
             task = asyncio.current_task()
             if task is not None and not task.cancelling():  # closing a channel cancels those who use it

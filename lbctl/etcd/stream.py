@@ -17,7 +17,7 @@ from lbctl.etcd.session import Session
 from lbctl.etcd.stubs import Message, pb
 
 FIRST_REPLY_S = 5.0
-
+_NEEDS_LEADER = ("hasleader", "true")  # else a member that is cut off from the others keeps its watches, and is silent
 
 # A server that goes down ends its streams with these, whatever their usual meaning.
 _TRANSIENT: Sequence[grpc.StatusCode] = (
@@ -57,6 +57,21 @@ class WatchStream:
         self._check(reply)
         return reply.header
 
+    async def read(self, revision: int = 0) -> Message:
+        """Return the header of a read on the same member; it answers once it knows all that the others do.
+
+        Raises Compacted where ``revision`` is no longer kept.
+        """
+        keys = self._keys
+        request = pb.RangeRequest(key=keys.start, range_end=keys.end, count_only=True, revision=revision)
+        try:
+            metadata = await self._session.credentials(self._channel, FIRST_REPLY_S)
+            with _ended_by_close():
+                reply = await self._channel.kv.Range(request, timeout=FIRST_REPLY_S, metadata=metadata)
+        except grpc.RpcError as error:
+            raise self._failure(error) from error
+        return reply.header
+
     async def next(self) -> Message:
         """Return the next reply: events, or a progress mark without any."""
         try:
@@ -71,19 +86,28 @@ class WatchStream:
         answer = asyncio.create_task(asking)
         closed = asyncio.create_task(self._channel.closed.wait())
         try:
-            await asyncio.wait({answer, closed}, timeout=FIRST_REPLY_S, return_when=asyncio.FIRST_COMPLETED)
+            waited_s = await self._first_of(answer, closed)
             if answer.done():
                 return answer.result()
         finally:
             answer.cancel()
             closed.cancel()
         raise Broken(
-            "the connection was closed" if self._channel.closed.is_set() else f"no answer within {FIRST_REPLY_S:g}s"
+            "the connection was closed" if self._channel.closed.is_set() else f"no answer within {waited_s:g}s"
         )
+
+    async def _first_of(self, *ends: asyncio.Task[Any]) -> float:
+        """Wait until one is done, or for as long as is due: less where there is no connection yet."""
+        dial_s = min(self._session.config.dial_timeout_s, FIRST_REPLY_S)
+        done, _ = await asyncio.wait(ends, timeout=dial_s, return_when=asyncio.FIRST_COMPLETED)
+        if done or not self._channel.connected:
+            return dial_s
+        await asyncio.wait(ends, timeout=FIRST_REPLY_S - dial_s, return_when=asyncio.FIRST_COMPLETED)
+        return FIRST_REPLY_S
 
     async def _ask(self, start: int) -> Message:
         metadata = await self._session.credentials(self._channel, FIRST_REPLY_S)
-        self._call = self._channel.stream(lambda channel: channel.watch.Watch, metadata)
+        self._call = self._channel.stream(lambda channel: channel.watch.Watch, (*metadata, _NEEDS_LEADER))
         with _ended_by_close():
             await self._call.write(pb.WatchRequest(create_request=self._create(start)))
         return await self._read()

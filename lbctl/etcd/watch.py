@@ -5,12 +5,13 @@ from __future__ import annotations
 import asyncio
 from collections.abc import AsyncGenerator, AsyncIterator
 from contextlib import asynccontextmanager
+from enum import IntEnum
 from typing import TYPE_CHECKING
 
 from lbctl.errors import RegistryError
 from lbctl.etcd.backoff import Backoff
 from lbctl.etcd.events import Change, Changes, Listing, Lost, Resumed, Resync, Snapshot, WatchEvent
-from lbctl.etcd.failures import AccessDenied, SessionClosed, Unreachable
+from lbctl.etcd.failures import AccessDenied, Compacted, SessionClosed, Unreachable
 from lbctl.etcd.ranges import prefix_range
 from lbctl.etcd.stream import Broken, HistoryGone, WatchStream
 from lbctl.etcd.stubs import Message
@@ -20,6 +21,16 @@ if TYPE_CHECKING:
     from lbctl.etcd.client import Etcd
 
 _DELETE = 1  # mvccpb.Event.DELETE; PUT is the zero that proto3 leaves out
+_PAUSE_LIMIT_S = 1.0  # between two attempts: an etcd that is back is found within a second
+_REFUSED_S = 1.0  # at least, and up to half as much again: who is refused is in no hurry
+
+
+class _Trouble(IntEnum):
+    """What keeps a watch from its events; what has been told is told again only where it is worse."""
+
+    NONE = 0
+    LOST = 1
+    REFUSED = 2
 
 
 class Watcher:
@@ -29,17 +40,19 @@ class Watcher:
         self._etcd = etcd
         self._session = etcd.session
         self._prefix = prefix
-        self._backoff = Backoff(etcd.session.rng)
+        self._backoff = Backoff(etcd.session.rng, limit_s=_PAUSE_LIMIT_S)
         self._known: _Known | None = None
         self._history_gone: str | None = None
-        self._lost = False
+        self._told = _Trouble.NONE
+        self._refused = False
         self._attempt = 0
         self._may_log_in = True
 
     async def run(self) -> AsyncGenerator[WatchEvent, None]:
         """Yield a Snapshot, then what changes, for ever; ends when the session is closed.
 
-        Outages are events, however they show. Only what no patience mends is raised: access denied, a bad request.
+        Outages are events, however they show. A refusal (access denied, a bad request) is raised where it comes before
+        the Snapshot; later it is an outage, too: who was let in once may be let in again.
         """
         while not self._session.closed:
             try:
@@ -55,35 +68,50 @@ class Watcher:
         match end:
             case SessionClosed():
                 return ()
-            case HistoryGone():
+            case HistoryGone() | Compacted():
                 self._history_gone = str(end)
                 return ()
             case AccessDenied() if self._log_in_again():
                 return ()
             case Broken() | Unreachable():
-                return self._note_loss(str(end))
+                return self._note_loss(_Trouble.LOST, str(end))
+            case RegistryError() if self._known is not None:
+                self._refused = True
+                return self._note_loss(_Trouble.REFUSED, f"{end}; {end.hint}" if end.hint else str(end))
         raise end
 
     async def _pause(self) -> None:
-        if not self._session.closed:
-            await asyncio.sleep(self._backoff.next())
+        if self._session.closed:
+            return
+        refused, self._refused = self._refused, False
+        pause = _REFUSED_S * self._session.rng.uniform(1.0, 1.5) if refused else self._backoff.next()
+        await asyncio.sleep(pause)
 
     async def _until_broken(self) -> AsyncIterator[WatchEvent]:
         if self._known is None or self._history_gone is not None:
-            yield self._take(await self._etcd.range(self._prefix))
+            listing = await self._etcd.range(self._prefix)
+            self._attempt = self._session.position  # the endpoint that has just answered
+            yield self._take(listing)
         known = self._known
         assert known is not None
         async with self._stream() as (stream, endpoint):
-            known.check_identity(await stream.open(known.next))
+            await self._open(stream, known)
             self._backoff.reset()
             self._may_log_in = True
-            if self._lost:
-                self._lost = False
+            if self._told:
+                self._told = _Trouble.NONE
                 yield Resumed(endpoint, known.next - 1)
             while True:
                 changes = known.apply(await stream.next())
                 if changes:
                     yield Changes(known.next - 1, changes)
+
+    async def _open(self, stream: WatchStream, known: _Known) -> None:
+        """Open the stream where we are, and make sure that what follows is all that happened since."""
+        header = await stream.open(known.next)
+        known.check_identity(await stream.read() if known.is_ahead_of(header) else header)
+        if self._told and header.revision >= known.next:
+            await stream.read(known.next)  # etcd consents first and tells of a compaction later
 
     def _take(self, listing: Listing) -> Snapshot | Resync:
         known, reason = self._known, self._history_gone
@@ -109,12 +137,14 @@ class Watcher:
         self._session.forget_credentials()
         return allowed
 
-    def _note_loss(self, reason: str) -> tuple[Lost, ...]:
+    def _note_loss(self, trouble: _Trouble, reason: str) -> tuple[Lost, ...]:
         """Go on to the next endpoint; an outage is told once, however many attempts it takes."""
         endpoint = self._session.stream_endpoint(self._attempt)
         self._attempt += 1
-        already, self._lost = self._lost, True
-        return () if already or self._session.closed else (Lost(endpoint, reason),)
+        if trouble <= self._told or self._session.closed:
+            return ()
+        self._told = trouble
+        return (Lost(endpoint, reason),)
 
 
 class _Known:
@@ -126,9 +156,13 @@ class _Known:
         self._cluster = listing.cluster
         self._term = listing.term
 
+    def is_ahead_of(self, header: Message) -> bool:
+        """Whether the member that sent this knows less than we do: it lags behind the others, or its store is new."""
+        return bool(header.raft_term < self._term or header.revision < self.next - 1)
+
     def check_identity(self, header: Message) -> None:
         """Raise HistoryGone when another store answers: resuming there would wait for ever in the future."""
-        if header.cluster_id != self._cluster or header.raft_term < self._term or header.revision < self.next - 1:
+        if header.cluster_id != self._cluster or self.is_ahead_of(header):
             raise HistoryGone("etcd's store was replaced")
         self._term = header.raft_term
 

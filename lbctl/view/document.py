@@ -103,15 +103,26 @@ def _invalid(invalid: Invalid) -> Document:
 
 
 def watch_document(
-    event: Event, at: datetime, service: str, revision: int, instance: Instance | None = None
+    event: Event,
+    at: datetime,
+    service: str,
+    revision: int,
+    instance: Instance | None = None,
+    *,
+    stale_s: float | None = None,
 ) -> Document:
-    """Return one line of ``watch -o jsonl``; ``instance`` is the one the event is about, as it is now."""
+    """Return one line of ``watch -o jsonl``; ``instance`` is the one the event is about, as it is now.
+
+    ``stale_s`` is None while the registry is followed, else for how long it has been lost.
+    """
     return {
         "schema": WATCH,
         "at": stamp(at, milliseconds=True),
         "t_s": seconds_of(event.t_s),
         "service": service,
         "revision": revision,
+        "synced": stale_s is None,
+        "stale_s": None if stale_s is None else seconds_of(stale_s),
         "kind": event.kind,
         "backend": event.backend,
         "text": event.text,

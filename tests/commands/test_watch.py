@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import socket
 from collections.abc import AsyncIterator, Callable, Iterator
-from contextlib import AbstractAsyncContextManager, asynccontextmanager
+from contextlib import AbstractAsyncContextManager, asynccontextmanager, contextmanager
 from datetime import datetime
 from random import Random
 
@@ -80,12 +80,18 @@ async def watching(
         await work
 
 
-@pytest.fixture
-def closed() -> Iterator[str]:
-    """An address that refuses connections for as long as the test lasts: bound, and not listening."""
+@contextmanager
+def bound() -> Iterator[str]:
+    """An address that refuses connections for as long as the block lasts: bound, and not listening."""
     with socket.socket() as reserved:
         reserved.bind(("127.0.0.1", 0))
         yield f"127.0.0.1:{reserved.getsockname()[1]}"
+
+
+@pytest.fixture
+def closed() -> Iterator[str]:
+    with bound() as address:
+        yield address
 
 
 async def test_joins_weights_and_leaves_are_told_as_they_happen(etcd: Etcd) -> None:
@@ -105,19 +111,21 @@ async def test_joins_weights_and_leaves_are_told_as_they_happen(etcd: Etcd) -> N
         assert (await onlooker.hears("left", "its lease is gone")).event.backend == "127.0.0.1:2"
 
 
-async def test_the_report_has_share_lease_and_health(etcd: Etcd, closed: str) -> None:
+async def test_the_report_has_share_lease_and_health(etcd: Etcd) -> None:
     lease = await etcd.grant(60)
-    await etcd.put(b"/services/echo/a", f"{closed}|3".encode(), lease)
-    await etcd.put(b"/services/echo/b", f"{closed}|1".encode())
-    async with watching(etcd.endpoints[0], check=True) as onlooker:
-        await onlooker.hears("health", "REFUSED", closed)
-        assert onlooker.report is not None
-        first, second = onlooker.report().rows
-        assert (first.share, second.share) == (0.75, 0.25)
-        assert (first.state, first.health, second.health) == ("down", "REFUSED", "REFUSED")
-        assert (first.granted_s, second.granted_s) == (60, None)
-        assert first.ttl_s is not None
-        assert 50 < first.ttl_s <= 60
+    with bound() as one, bound() as other:
+        await etcd.put(b"/services/echo/a", f"{one}|3".encode(), lease)
+        await etcd.put(b"/services/echo/b", f"{other}|1".encode())
+        async with watching(etcd.endpoints[0], check=True) as onlooker:
+            await onlooker.hears("health", "REFUSED", one)
+            await onlooker.hears("health", "REFUSED", other)
+            assert onlooker.report is not None
+            first, second = onlooker.report().rows
+    assert (first.share, second.share) == (0.75, 0.25)
+    assert (first.state, first.health, second.health) == ("down", "REFUSED", "REFUSED")
+    assert (first.granted_s, second.granted_s) == (60, None)
+    assert first.ttl_s is not None
+    assert 50 < first.ttl_s <= 60
 
 
 async def test_an_instance_is_asked_for_its_health_in_the_way_its_registration_now_says(etcd: Etcd) -> None:

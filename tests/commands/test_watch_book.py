@@ -121,9 +121,12 @@ def test_an_unusable_key_is_told_once() -> None:
 
 def test_a_lost_registry_is_told_and_counted_until_it_is_back() -> None:
     book = begun(instance(1))
-    assert lines([book.lost("connection closed", 5.0)]) == ["resync - registry lost: connection closed"]
+    assert lines([book.lost("connection closed", 5.0)]) == ["resync - registry lost: connection closed (rev 10)"]
     assert book.report(7.5).stale_s == 2.5
-    assert lines([book.resumed(15, 8.25)]) == ["resync - synced again at rev 15 after 3.2s"]
+    assert book.log("a line", 7.5).stale_s == 2.5
+    again = book.resumed(15, "127.0.0.1:2379", 8.25)
+    assert lines([again]) == ["resync - synced again at rev 15 after 3.2s, by 127.0.0.1:2379"]
+    assert again.stale_s is None
     assert (book.report(9.0).stale_s, book.report(9.0).revision) == (None, 15)
 
 
@@ -132,11 +135,11 @@ def test_a_store_that_was_replaced_starts_again_at_its_own_revision() -> None:
     book.lost("connection closed", 5.0)
     told = [book.reread("read again at revision 1: etcd's store was replaced", 1, 8.0)]
     told += book.take(service(), 1, (), 8.0)
-    told += [book.resumed(1, 8.0)]
+    told += [book.resumed(1, "127.0.0.1:2379", 8.0)]
     assert lines(told) == [
         "resync - read again at revision 1: etcd's store was replaced",
         "left 127.0.0.1:1 key deleted (rev 1)",
-        "resync - synced again at rev 1 after 3.0s",
+        "resync - synced again at rev 1 after 3.0s, by 127.0.0.1:2379",
     ]
     assert [each.revision for each in told] == [1, 1, 1]
 

@@ -320,4 +320,6 @@ def test_a_watch_event_fits_its_schema() -> None:
         12.346,
         "7587a1b2c3d4e5f6",
     )
-    validate(watch_document(Event(0.0, "resync", None, "registry lost"), at, "echo", 9), "watch")
+    assert (document["synced"], document["stale_s"]) == (True, None)
+    lost = watch_document(Event(0.0, "resync", None, "registry lost"), at, "echo", 9, stale_s=1.25)
+    assert (validate(lost, "watch")["synced"], lost["stale_s"]) == (False, 1.25)
