@@ -123,7 +123,7 @@ def test_a_band_is_at_least_four_calls_wide_to_each_side() -> None:
     backends = modelled([10, 10, 10], [0, 0, 1.0])
     for picks in (200, 600):
         *_, failing = envelope(POLICIES["least_conn"], backends, Pace(gap_ns=3 * MS), picks, 1)
-        assert failing.middle < 0.01
+        assert failing.middle <= 0.01
         assert failing.high - failing.middle >= 4 / picks
 
 
