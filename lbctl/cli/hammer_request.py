@@ -81,7 +81,7 @@ def build(
         connection=_connection(connection, settings.reach.connect_timeout_s),
         engine=connection.engine or DEFAULT_ENGINE,
         retry=not connection.no_retry,
-        backends=_instances(service, connection.backends or ()),
+        backends=given(service, connection.backends or ()),
         prefix=settings.prefix,
         layout=settings.layout,
         named_by=settings.service_from,
@@ -183,7 +183,8 @@ def _connection(flags: ConnectionFlags, connect_timeout_s: float) -> ConnectionO
     )
 
 
-def _instances(service: str, backends: Weighted) -> tuple[Instance, ...]:
+def given(service: str, backends: Weighted) -> tuple[Instance, ...]:
+    """The backends that ``--backends`` names, as instances of a service."""
     return tuple(
         Instance(key=str(endpoint), service=service, layout="backends", endpoint=endpoint, weight=weight)
         for endpoint, weight in backends

@@ -74,7 +74,7 @@ def root_help(commands: Iterable[Listed]) -> str:
         "  --read-only       refuse to write to etcd",
         "  --user, --password-file, --cacert, --cert, --key, --dial-timeout, --command-timeout",
         "",
-        "Options of ls, watch and hammer, after their name, for connections to backends:",
+        "Options of ls, watch, health, doctor and hammer, after their name, for connections to backends:",
         "  --tls, --plaintext, --tls-ca, --tls-cert, --tls-key, --tls-server-name, --tls-skip-verify,",
         "  --authority, --connect-timeout",
         "",

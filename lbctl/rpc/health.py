@@ -25,6 +25,7 @@ if TYPE_CHECKING:
 
 CHECK_PATH: Final = "/grpc.health.v1.Health/Check"
 PLAIN: Final = Access()
+_NO_STATUS: Final = "answered with something that is not a health status"
 
 
 class Status(StrEnum):
@@ -152,13 +153,16 @@ class Prober:
 def _health(reply: Reply, took_s: float, timeout_s: float) -> Health:
     if reply.code is not Code.OK:
         return _refused(reply, took_s, timeout_s)
+    status = status_of(reply.message)
+    return Health(status, took_s, "" if status is not Status.ERROR else _NO_STATUS)
+
+
+def status_of(message: bytes) -> Status:
+    """What a HealthCheckResponse says; ERROR where the octets are none, UNKNOWN for a status without a name."""
     try:
-        return Health(_status(HealthCheckResponse.FromString(reply.message).status), took_s)
+        number = HealthCheckResponse.FromString(message).status
     except DecodeError:
-        return Health(Status.ERROR, took_s, "answered with something that is not a health status")
-
-
-def _status(number: int) -> Status:
+        return Status.ERROR
     with suppress(ValueError):
         return Status(HealthCheckResponse.ServingStatus.Name(number))
     return Status.UNKNOWN

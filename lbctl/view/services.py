@@ -16,7 +16,7 @@ from lbctl.view.plain_table import Cell, Column, Rendered, render
 from lbctl.view.text import NONE, clean, duration, percent
 from lbctl.view.theme import Glyphs, Style
 
-_HEALTH_ROLES = {"SERVING": "ok", "UNIMPLEMENTED": "muted", "UNKNOWN": "warn", "SERVICE_UNKNOWN": "warn"}
+HEALTH_ROLES = {"SERVING": "ok", "UNIMPLEMENTED": "muted", "UNKNOWN": "warn", "SERVICE_UNKNOWN": "warn"}
 _OUTCOME_ROLES = {"instance": "ok", "invalid": "err", "skipped": "warn", "no": "muted"}
 R = TypeVar("R")
 
@@ -192,7 +192,7 @@ def _health(row: _Row) -> Cell:
     health = row.listing.health_of(row.instance)
     if health is None:
         return Cell(NONE)
-    return Cell(clean(str(health.status)), _HEALTH_ROLES.get(health.status, "err"))
+    return Cell(clean(str(health.status)), HEALTH_ROLES.get(health.status, "err"))
 
 
 def _rtt(row: _Row) -> Cell:

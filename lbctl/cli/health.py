@@ -1,0 +1,229 @@
+"""``lbctl health``: its options, and what backends say on standard output."""
+
+from __future__ import annotations
+
+import sys
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Annotated, Any, Final
+
+import typer
+
+from lbctl.cli.addresses import parse_weighted_endpoints
+from lbctl.cli.flags import Flags, option, switch
+from lbctl.cli.options import with_settings
+from lbctl.cli.settings import Settings
+from lbctl.cli.values import parse_positive_duration
+from lbctl.errors import ExitCode, UsageError
+
+if TYPE_CHECKING:
+    from lbctl.commands.health import HealthCheck
+    from lbctl.discovery.checkup import Checkup, Row
+    from lbctl.view.caps import Caps
+
+SUMMARY = "grpc.health.v1 of every backend"
+ABOUT = """\
+Ask every backend of a service, or of all services, for its health by grpc.health.v1.
+
+HEALTH is what it answers, SERVING or not, or why it does not: UNIMPLEMENTED without health checks, REFUSED, TIMEOUT,
+TLS and so on. The exit status is 1 where a backend that clients pick does not serve; one without health checks counts
+as serving unless --strict. With --watch every change is a row, by Health/Watch, or by a check every --interval where a
+server has none; backends that join are followed too, until Ctrl-C."""
+EXAMPLES = (
+    "lbctl health",
+    "lbctl health echo",
+    "lbctl health echo --service demo.echo.v1.Echo -o json",
+    "lbctl health echo --watch",
+    "lbctl health --backends 127.0.0.1:50051,127.0.0.1:50052 --strict",
+)
+FORMATS = ("table", "wide", "json", "yaml", "csv")
+_PANEL: Final = "Health"
+_DEFAULT_TIMEOUT_S: Final = 1.0
+_DEFAULT_INTERVAL_S: Final = 1.0
+
+
+@dataclass(frozen=True, slots=True)
+class HealthFlags(Flags):
+    """What is asked, for how long, and what counts as health."""
+
+    asked: Annotated[
+        str | None,
+        option("--service", text="the gRPC service to ask about (default: the server)", metavar="NAME", panel=_PANEL),
+    ] = None
+    timeout: Annotated[
+        float | None,
+        option(
+            "--timeout",
+            text="how long a backend may take to answer (default 1s)",
+            metavar="TIME",
+            panel=_PANEL,
+            parse=parse_positive_duration,
+        ),
+    ] = None
+    watch: Annotated[bool, switch("--watch", text="print every change, for ever", panel=_PANEL)] = False
+    interval: Annotated[
+        float | None,
+        option(
+            "--interval",
+            text="between two checks, where a server has no Watch (default 1s)",
+            metavar="TIME",
+            panel=_PANEL,
+            parse=parse_positive_duration,
+        ),
+    ] = None
+    strict: Annotated[bool, switch("--strict", text="without health checks a backend fails", panel=_PANEL)] = False
+    exit_zero: Annotated[bool, switch("--exit-zero", text="exit status 0 whatever they say", panel=_PANEL)] = False
+    backends: Annotated[
+        Any,
+        option(
+            "--backends",
+            text="ask these instead of those in etcd: HOST:PORT,...",
+            metavar="LIST",
+            panel=_PANEL,
+            parse=parse_weighted_endpoints,
+        ),
+    ] = None
+
+
+@with_settings(outputs=FORMATS, layouts=True, headers=True, backends=True)
+def health(
+    service: Annotated[
+        str | None,
+        typer.Argument(metavar="SERVICE", help="key prefix, or last part of a name", show_default=False),
+    ] = None,
+    *,
+    flags: HealthFlags,
+    settings: Settings,
+) -> int:
+    """Ask backends for their health."""
+    _refuse_contradictions(service, flags, settings)
+    request = _request(service, flags, settings)
+    if flags.watch:
+        return _watch(request, settings)
+    return ExitCode.OK if _check(request, settings) or flags.exit_zero else ExitCode.CHECK_FAILED
+
+
+def _refuse_contradictions(service: str | None, flags: HealthFlags, settings: Settings) -> None:
+    if flags.backends is not None and service is not None:
+        raise UsageError("--backends goes with no SERVICE", "leave one of them out")
+    if flags.watch and settings.output not in ("table", "wide"):
+        raise UsageError(
+            f"--watch prints rows, not {settings.output}", "use -o table, or: lbctl watch SERVICE -o jsonl"
+        )
+    if flags.interval is not None and not flags.watch:
+        raise UsageError("--interval is for --watch", "leave it out, or give --watch too")
+
+
+def _request(service: str | None, flags: HealthFlags, settings: Settings) -> HealthCheck:
+    from lbctl.cli.hammer_request import given
+    from lbctl.commands.health import HealthCheck
+    from lbctl.commands.ls import Ls
+    from lbctl.commands.reach import Reaching, ready_for
+
+    reaching = Reaching(settings.reach, ready_for(settings.reach), discovered=flags.backends is None)
+    return HealthCheck(
+        which=Ls(service, settings.prefix, settings.layout, named_by=settings.service_from),
+        access_for=reaching.access,
+        asked=flags.asked or "",
+        timeout_s=flags.timeout or _DEFAULT_TIMEOUT_S,
+        interval_s=flags.interval or _DEFAULT_INTERVAL_S,
+        strict=flags.strict,
+        given=given("backends", flags.backends or ()),
+    )
+
+
+def _check(request: HealthCheck, settings: Settings) -> bool:
+    """Ask once and print; whether all is well."""
+    import asyncio
+    from contextlib import AsyncExitStack
+
+    from lbctl.cli.registry import etcd_config
+    from lbctl.cli.screens import caps_of
+    from lbctl.commands.health import run
+    from lbctl.etcd.client import Etcd
+
+    async def work() -> Checkup:
+        async with AsyncExitStack() as owned:
+            direct = bool(request.given)
+            etcd = None if direct else await owned.enter_async_context(Etcd(etcd_config(settings)))
+            return await run(etcd, request)
+
+    found = asyncio.run(work())
+    one = request.which.service is not None or bool(request.given)
+    _print(found, settings, caps_of(settings), one=one)
+    return found.healthy
+
+
+def _print(found: Checkup, settings: Settings, caps: Caps, *, one: bool) -> None:
+    from lbctl.view.health import health_notes
+
+    notes = list(health_notes(found))
+    if not found.rows:
+        notes.append(f"no services in etcd {', '.join(map(str, settings.endpoints))}")
+    text, hidden = _text(found, settings, caps, one=one)
+    if text:
+        print(text, flush=True)  # noqa: T201
+    if hidden:
+        notes.append(f"hidden: {', '.join(hidden)} (use -o wide)")
+    if not settings.quiet:
+        for note in notes:
+            print(note, file=sys.stderr)  # noqa: T201
+
+
+def _text(found: Checkup, settings: Settings, caps: Caps, *, one: bool) -> tuple[str, list[str]]:
+    """The result in the format asked for, and the columns that had no room."""
+    from lbctl.view import output
+    from lbctl.view.health import health_csv, health_document, health_table
+    from lbctl.view.services import Look
+
+    match settings.output:
+        case "json":
+            return output.as_json(health_document(found)), []
+        case "yaml":
+            return output.as_yaml(health_document(found)), []
+        case "csv":
+            return health_csv(found, headers=not settings.no_headers), []
+    if not found.rows:
+        return "", []
+    wide = settings.output == "wide"
+    look = Look(caps.out_style, caps.out_glyphs, None if wide else caps.out_width, headers=not settings.no_headers)
+    table = health_table(found, look, one=one, wide=wide)
+    return "\n".join(table.lines), table.hidden
+
+
+def _watch(request: HealthCheck, settings: Settings) -> int:
+    """Print changes until a signal; that is its normal end."""
+    import asyncio
+    import signal
+    from contextlib import AsyncExitStack
+    from random import Random
+
+    from lbctl.cli.listeners import while_read
+    from lbctl.cli.registry import etcd_config
+    from lbctl.cli.screens import caps_of
+    from lbctl.clock import SystemClock
+    from lbctl.commands.health import watch
+    from lbctl.etcd.client import Etcd
+    from lbctl.view.health import health_row
+
+    style = caps_of(settings).out_style
+    ended: list[int | None] = []
+
+    def show(row: Row) -> None:
+        print(health_row(row, SystemClock().wall().astimezone(), style), flush=True)  # noqa: T201
+
+    def note(line: str) -> None:
+        if not settings.quiet:
+            print(f"note: {line}", file=sys.stderr, flush=True)  # noqa: T201
+
+    async def watched(etcd: Etcd | None) -> None:
+        ended.append(await watch(etcd, request, Random(), show, note))
+
+    async def work() -> None:
+        async with AsyncExitStack() as owned:
+            direct = bool(request.given)
+            etcd = None if direct else await owned.enter_async_context(Etcd(etcd_config(settings)))
+            await while_read(watched(etcd))
+
+    asyncio.run(work())
+    number = ended[0] if ended else None
+    return ExitCode.OK if number in (None, signal.SIGINT, signal.SIGTERM) else 128 + number

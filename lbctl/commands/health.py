@@ -1,0 +1,169 @@
+"""``lbctl health``: what every backend says of itself by grpc.health.v1, once, or whenever it changes."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from random import Random
+from typing import TYPE_CHECKING
+
+from lbctl.commands import ls
+from lbctl.commands.signals import Interrupts
+from lbctl.discovery.changes import Op
+from lbctl.discovery.checkup import Checkup, Row, backends, rows
+from lbctl.discovery.listing import Listing
+from lbctl.errors import NotFound
+from lbctl.etcd.client import Etcd
+from lbctl.model import Endpoint, Identity, Instance, Registry, Service
+
+if TYPE_CHECKING:
+    from lbctl.rpc.access import Access
+    from lbctl.rpc.health import Health
+
+Show = Callable[[Row], None]
+Note = Callable[[str], None]
+
+
+@dataclass(frozen=True, slots=True)
+class HealthCheck:
+    """Whom to ask, and how. ``asked`` is the gRPC service whose health is wanted, "" for the server's own.
+
+    ``given`` are backends that are asked instead of those in the registry.
+    """
+
+    which: ls.Ls
+    access_for: Callable[[Instance], Access]
+    asked: str = ""
+    timeout_s: float = 1.0
+    interval_s: float = 1.0
+    strict: bool = False
+    given: tuple[Instance, ...] = ()
+
+
+async def run(etcd: Etcd | None, request: HealthCheck) -> Checkup:
+    """Ask every backend once; raises NotFound for a service that is not there or has no usable instance."""
+    from lbctl.rpc.health import Prober
+
+    registry = await registered(etcd, request)
+    found = tuple(backends(registry))
+    ways: dict[Endpoint, Access] = {each.endpoint: request.access_for(each) for each in reversed(found)}
+    async with Prober() as prober:
+        checks = (
+            prober.check(*way, service=request.asked, timeout_s=request.timeout_s) for way in reversed(ways.items())
+        )
+        answers = dict(zip(reversed(ways), await asyncio.gather(*checks), strict=True))
+    return Checkup(registry.revision, rows(found, answers), request.asked, request.strict)
+
+
+async def registered(etcd: Etcd | None, request: HealthCheck) -> Registry:
+    """Read the services that are meant; without etcd they are the backends that were given."""
+    if etcd is None:
+        return Registry(0, (Service("backends", "backends", "", request.given),))
+    registry = (await ls.run(etcd, replace(request.which, check=False))).registry
+    if request.which.service is not None and not registry.services[0].instances:
+        name = registry.services[0].name
+        raise NotFound(f'service "{name}" has no usable instances', f"see why: lbctl ls {name}")
+    return registry
+
+
+async def watch(etcd: Etcd | None, request: HealthCheck, rng: Random, show: Show, note: Note) -> int | None:
+    """Show every backend's health when it is known and when it changes, as backends come and go, until a signal.
+
+    Returns the number of that signal.
+    """
+    this = asyncio.current_task()
+    assert this is not None
+    with Interrupts() as interrupts:
+        interrupts.mean(this.cancel)
+        try:
+            await _watch(etcd, request, rng, show, note)
+        except asyncio.CancelledError:
+            if interrupts.first is None:
+                raise
+            this.uncancel()
+        return interrupts.first
+
+
+async def _watch(etcd: Etcd | None, request: HealthCheck, rng: Random, show: Show, note: Note) -> None:
+    registry = await registered(etcd, request)
+    ward = _Ward(request, rng, show)
+    try:
+        for instance in backends(registry):
+            ward.admit(instance)
+        if etcd is None:
+            await asyncio.Event().wait()
+        else:
+            await _follow(etcd, request, registry, ward, note)
+    finally:
+        await ward.aclose()
+
+
+async def _follow(etcd: Etcd, request: HealthCheck, registry: Registry, ward: _Ward, note: Note) -> None:
+    def take(moment: ls.Moment) -> None:
+        if moment.notice:
+            note(moment.notice)
+        for change in moment.changes:
+            if change.before is not None and change.op in (Op.LEFT, Op.MOVED):
+                ward.dismiss(change.before)
+            if change.after is not None and change.op is not Op.LEFT:
+                ward.admit(change.after)
+
+    await ls.stream(etcd, Listing(registry), request.which, take)
+
+
+class _Ward:
+    """The backends that are followed: an address once, under whichever of its keys came first."""
+
+    def __init__(self, request: HealthCheck, rng: Random, show: Show) -> None:
+        self._request = request
+        self._rng = rng
+        self._show = show
+        self._known: dict[Identity, Instance] = {}
+        self._tasks: dict[Endpoint, asyncio.Task[None]] = {}
+        self._ending: set[asyncio.Task[None]] = set()
+
+    def admit(self, instance: Instance) -> None:
+        """Follow a backend, or know better what the registry says of it."""
+        self._known[instance.identity] = instance
+        endpoint = instance.endpoint
+        if endpoint not in self._tasks:
+            self._tasks[endpoint] = asyncio.create_task(self._followed(endpoint, self._request.access_for(instance)))
+
+    def dismiss(self, instance: Instance) -> None:
+        """Follow a backend no more, unless another key has its address."""
+        self._known.pop(instance.identity, None)
+        if all(known.endpoint != instance.endpoint for known in self._known.values()):
+            self._end(instance.endpoint)
+
+    async def aclose(self) -> None:
+        """Follow nobody any more."""
+        for endpoint in [*self._tasks]:
+            self._end(endpoint)
+        await asyncio.gather(*self._ending, return_exceptions=True)
+
+    def _end(self, endpoint: Endpoint) -> None:
+        task = self._tasks.pop(endpoint, None)
+        if task is not None:
+            task.cancel()
+            self._ending.add(task)
+            task.add_done_callback(self._ending.discard)
+
+    async def _followed(self, endpoint: Endpoint, access: Access) -> None:
+        from lbctl.rpc.health_follow import HealthFollower
+
+        def tell(health: Health) -> None:
+            shown = {each.service: each for each in self._known.values() if each.endpoint == endpoint}
+            for instance in shown.values():
+                self._show(Row(instance, health))
+
+        request = self._request
+        await HealthFollower(
+            endpoint,
+            access,
+            tell,
+            service=request.asked,
+            timeout_s=request.timeout_s,
+            interval_s=request.interval_s,
+            rng=self._rng,
+        ).run()

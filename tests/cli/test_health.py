@@ -1,0 +1,58 @@
+"""``lbctl health`` as a command line: what it prints, and its exit status."""
+
+from __future__ import annotations
+
+import json
+import socket
+from collections.abc import Iterator
+
+import pytest
+
+from lbctl.demo.etcd_server import EtcdServer
+from tests.cli.conftest import Keys, Lbctl
+
+pytestmark = pytest.mark.usefixtures("at")
+
+
+@pytest.fixture
+def closed_port() -> Iterator[int]:
+    with socket.socket() as reserved:
+        reserved.bind(("127.0.0.1", 0))
+        yield reserved.getsockname()[1]
+
+
+def test_a_backend_that_refuses_is_shown_and_makes_the_status_1(lbctl: Lbctl, keys: Keys, closed_port: int) -> None:
+    keys({f"/services/echo/127.0.0.1:{closed_port}": f"127.0.0.1:{closed_port}|1"})
+    said = lbctl("health", "echo")
+    assert [line.split() for line in said.out.splitlines()] == [
+        ["ADDRESS", "HEALTH", "RTT", "ROTATION", "DETAIL"],
+        [f"127.0.0.1:{closed_port}", "REFUSED", "-", "in", "refused", "the", "connection"],
+    ]
+    assert (said.status, said.err) == (1, "0 of 1 in the rotation serve\n")
+    assert lbctl("health", "echo", "--exit-zero", "-q")[::2] == (0, "")
+
+
+def test_backends_may_be_given_by_hand(lbctl: Lbctl, closed_port: int) -> None:
+    said = lbctl("health", "--backends", f"127.0.0.1:{closed_port}", "-o", "json", "--endpoints", "127.0.0.1:1")
+    document = json.loads(said.out)
+    assert (said.status, document["healthy"], document["revision"]) == (1, False, 0)
+    assert [each["health"] for each in document["backends"]] == ["REFUSED"]
+
+
+def test_an_empty_registry_is_no_error_and_an_unknown_service_is(lbctl: Lbctl, keys: Keys, at: EtcdServer) -> None:
+    assert lbctl("health") == (0, "", f"no services in etcd {at.endpoint}\n")
+    assert lbctl("health", "nobody").status == 4
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (("echo", "--backends", "127.0.0.1:1"), "--backends goes with no SERVICE"),
+        (("echo", "--watch", "-o", "json"), "--watch prints rows, not json"),
+        (("echo", "--interval", "1s"), "--interval is for --watch"),
+    ],
+)
+def test_options_that_contradict_each_other_are_refused(lbctl: Lbctl, arguments: tuple[str, ...], message: str) -> None:
+    said = lbctl("health", *arguments)
+    assert said.status == 2
+    assert said.err.startswith(f"error: {message}")
