@@ -6,7 +6,7 @@ import functools
 import inspect
 import os
 import sys
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Container, Mapping, Sequence
 from pathlib import Path
 from typing import Annotated, Any, TypeAlias, get_type_hints
 
@@ -253,7 +253,7 @@ def with_settings(
             context: typer.Context = given.pop("_context")
             here = {name: given.pop(name) for name in _names(shared)}
             name = context.info_name or ""
-            settings = _resolved(_merged(context.find_root().obj or {}, here, name))
+            settings = _resolved(_merged(context.find_root().obj or {}, here, name, given))
             settings = settings.with_output(name, outputs)
             with internal_errors(settings.log_file):
                 return function(**gathered(own, given), settings=settings)
@@ -267,13 +267,16 @@ def _own_parameters(function: Callable[..., Any]) -> list[inspect.Parameter]:
     return list(inspect.signature(function, eval_str=True).parameters.values())
 
 
-def _merged(before: Mapping[str, Any], here: Mapping[str, Any], command: str) -> dict[str, Any]:
-    """Merge both places: flags after the subcommand win over flags before it."""
+def _merged(
+    before: Mapping[str, Any], here: Mapping[str, Any], command: str, own: Container[str] = ()
+) -> dict[str, Any]:
+    """Merge both places: flags after the subcommand win over flags before it; ``own`` are the command's alone."""
     for name, value in before.items():
         if _is_given(value) and name not in here:
-            raise UsageError(
-                f"lbctl {command} has no option --{name.replace('_', '-')}", f"see: lbctl {command} --help"
-            )
+            flag = "--" + name.replace("_", "-")
+            if name in own:
+                raise UsageError(f"{flag} of lbctl {command} stands after {command}", f"see: lbctl {command} --help")
+            raise UsageError(f"lbctl {command} has no option {flag}", f"see: lbctl {command} --help")
     merged = {name: here[name] if _is_given(here[name]) else before.get(name) for name in here}
     if merged.pop("no_color"):
         merged["color"] = "never"

@@ -109,6 +109,12 @@ def test_the_version_is_told_in_three_ways(arguments: tuple[str, ...], lbctl: Lb
         ),
         (("ls", "-w", "-o", "csv"), "-w prints rows, not csv", "use -o table, or: lbctl watch SERVICE -o jsonl"),
         (("--endpoints", "a:1", "demo"), "lbctl demo has no option --endpoints", "see: lbctl demo --help"),
+        (("--layout", "seed", "demo"), "--layout of lbctl demo stands after demo", "see: lbctl demo --help"),
+        (
+            ("--service-from", "key", "register", "x", "a:1"),
+            "lbctl register has no option --service-from",
+            "see: lbctl register --help",
+        ),
         (("--no-headers", "watch", "x"), "lbctl watch has no option --no-headers", "see: lbctl watch --help"),
         (("ls", "--config", "none.yaml"), "cannot read configuration none.yaml: No such file or directory", ""),
         (
