@@ -12,7 +12,7 @@ from lbctl.cli.weight_options import WriteFlags
 from lbctl.cli.writing import FORMATS, Proposal, instances, refuse_unasked, settle
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Callable, Sequence
 
     from lbctl.commands.deregister import Deletion
     from lbctl.commands.rewriting import Registered
@@ -61,9 +61,9 @@ def _offered(service: str, addresses: Sequence[str], settings: Settings) -> Prop
             )
             return found, planned(found, addresses, await notes(etcd, found))
 
-    async def written() -> ChangeReport:
+    async def written(tell: Callable[[ChangeReport], None]) -> None:
         async with Etcd(config) as etcd:
-            return replace(shown, state=WRITTEN, revision=await write(etcd, plan))
+            tell(replace(shown, state=WRITTEN, revision=await write(etcd, plan)))
 
     found, plan = asyncio.run(prepared())
     shown = report(found, plan, SystemClock().wall())

@@ -8,7 +8,7 @@ import typer
 
 from lbctl.cli.options import with_settings
 from lbctl.cli.settings import Settings
-from lbctl.cli.weight_options import WriteFlags
+from lbctl.cli.weight_options import RevertFlags, WriteFlags
 from lbctl.cli.writing import FORMATS, refuse_unasked, settle
 
 if TYPE_CHECKING:
@@ -27,6 +27,7 @@ asked first, elsewhere -y is needed. An instance that registers again is back in
 DRAIN_EXAMPLES = (
     "lbctl drain echo 127.0.0.1:50061",
     "lbctl drain echo 127.0.0.1:50061 127.0.0.1:50062 -y",
+    "lbctl drain echo 127.0.0.1:50061 -y --revert-after 5m",
     "lbctl drain echo 127.0.0.1:50061 --dry-run",
 )
 UNDRAIN_SUMMARY = "put drained instances back as they were"
@@ -46,7 +47,14 @@ AddressesArgument = Annotated[
 
 
 @with_settings(outputs=FORMATS, layouts=True, headers=True)
-def drain(service: ServiceArgument, addresses: AddressesArgument, *, write: WriteFlags, settings: Settings) -> int:
+def drain(
+    service: ServiceArgument,
+    addresses: AddressesArgument,
+    *,
+    write: WriteFlags,
+    revert: RevertFlags,
+    settings: Settings,
+) -> int:
     """Take instances out of the rotation."""
     from lbctl.commands.drain import drain as planned
     from lbctl.discovery.weight_report import DRAIN
@@ -54,7 +62,7 @@ def drain(service: ServiceArgument, addresses: AddressesArgument, *, write: Writ
     async def plan(etcd: Etcd, found: Registered) -> tuple[Rewrite, ...]:
         return planned(found, addresses)
 
-    return _offer(service, plan, DRAIN, write, settings)
+    return _offer(service, plan, DRAIN, write, settings, revert.revert_after)
 
 
 @with_settings(outputs=FORMATS, layouts=True, headers=True)
@@ -70,11 +78,17 @@ def undrain(service: ServiceArgument, addresses: AddressesArgument, *, write: Wr
     return _offer(service, plan, UNDRAIN, write, settings)
 
 
-def _offer(service: str, plan: Plan, action: str, write: WriteFlags, settings: Settings) -> int:
-    from lbctl.cli.rotation import offered
+def _offer(
+    service: str, plan: Plan, action: str, write: WriteFlags, settings: Settings, revert_after_s: float | None = None
+) -> int:
+    from lbctl.cli.rotation import Back, offered
     from lbctl.cli.weight_output import WeightPrinter
 
     refuse_unasked(write, settings)
-    verb = action.capitalize()
-    proposal = offered(service, plan, action, settings, lambda count: f"{verb} {'it' if count == 1 else 'them'}")
-    return settle(proposal, write, WeightPrinter(settings))
+    printer, verb = WeightPrinter(settings), action.capitalize()
+    back = None if revert_after_s is None else Back(revert_after_s, printer.note)
+
+    def ask(count: int) -> str:
+        return f"{verb} {'it' if count == 1 else 'them'}"
+
+    return settle(offered(service, plan, action, settings, ask, back), write, printer)

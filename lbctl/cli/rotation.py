@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable
+from contextlib import nullcontext
 from dataclasses import replace
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 from lbctl.cli.settings import Settings
 from lbctl.cli.writing import Proposal, instances
@@ -17,15 +18,32 @@ if TYPE_CHECKING:
     Plan = Callable[[Etcd, Registered], Awaitable[tuple[Rewrite, ...]]]
 
 
+class Back(NamedTuple):
+    """When what was there is written again, and where that is told."""
+
+    after_s: float
+    note: Callable[[str], None]
+
+
 def offered(
-    service: str, plan: Plan, action: str, settings: Settings, ask: Callable[[int], str]
+    service: str,
+    plan: Plan,
+    action: str,
+    settings: Settings,
+    ask: Callable[[int], str],
+    back: Back | None = None,
 ) -> Proposal[WeightReport]:
-    """Read a service and plan what to write; ``ask`` says what for so many changes."""
+    """Read a service and plan what to write; ``ask`` says what for so many changes.
+
+    With ``back`` what was there is written again after a while.
+    """
     import asyncio
 
     from lbctl.cli.registry import etcd_config
     from lbctl.clock import SystemClock
-    from lbctl.commands.rewriting import Where, registered, write
+    from lbctl.commands.heard import Heard
+    from lbctl.commands.reverting import revert
+    from lbctl.commands.rewriting import Where, registered, write_each
     from lbctl.commands.weight import left_in_rotation, report
     from lbctl.discovery.weight_report import WRITTEN
     from lbctl.etcd.client import Etcd
@@ -37,9 +55,13 @@ def offered(
             found = await registered(etcd, Where(service, settings.prefix, settings.layout, settings.service_from))
             return found, await plan(etcd, found)
 
-    async def written() -> WeightReport:
+    async def written(tell: Callable[[WeightReport], None]) -> None:
         async with Etcd(config) as etcd:
-            return replace(shown, state=WRITTEN, revision=await write(etcd, rewrites))
+            with Heard() if back else nullcontext() as heard:
+                revisions = await write_each(etcd, rewrites)
+                tell(replace(shown, state=WRITTEN, revision=max(revisions.values())))
+                if back and heard:
+                    await revert(etcd, rewrites, revisions, back.after_s, heard, back.note)
 
     found, rewrites = asyncio.run(prepared())
     shown = report(found, rewrites, SystemClock().wall(), action=action)

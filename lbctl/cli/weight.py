@@ -9,7 +9,7 @@ import typer
 from lbctl.cli.options import with_settings
 from lbctl.cli.request_options import RequestFlags
 from lbctl.cli.settings import Settings
-from lbctl.cli.weight_options import AutoFlags, RuleFlags, WriteFlags
+from lbctl.cli.weight_options import AutoFlags, RevertFlags, RuleFlags, WriteFlags
 from lbctl.cli.weight_values import parse_weighted
 from lbctl.cli.writing import FORMATS, refuse_unasked, settle
 from lbctl.errors import UsageError
@@ -37,6 +37,7 @@ says otherwise."""
 EXAMPLES = (
     "lbctl weight echo 127.0.0.1:50061=3 127.0.0.1:50062=1 --dry-run",
     "lbctl weight echo 127.0.0.1:50061=3 -y",
+    "lbctl weight echo 127.0.0.1:50061=1 -y --revert-after 5m",
     "lbctl weight echo --auto",
     'lbctl weight echo --auto Echo/Say -d \'{"message": "hi"}\' --window 30s --apply',
     "lbctl weight echo --auto --every 60s --window 5m --apply -o jsonl",
@@ -57,6 +58,7 @@ def weight(
     ] = None,
     *,
     write: WriteFlags,
+    revert: RevertFlags,
     auto: AutoFlags,
     rule: RuleFlags,
     request: RequestFlags,
@@ -73,11 +75,13 @@ def weight(
 
         if write.dry_run and write.yes:
             raise UsageError("--dry-run and -y contradict each other")
+        if revert.revert_after is not None:
+            raise UsageError("--revert-after is for weights that are given", "leave it out, or --auto")
         return adjust(service, targets or (), auto, rule, request, settings, printer)
     _refuse_auto_options(auto, rule, request)
     wishes = _wishes(targets or ())
     refuse_unasked(write, settings)
-    return _by_hand(service, wishes, write, settings, printer)
+    return _by_hand(service, wishes, write, revert, settings, printer)
 
 
 def _refuse_auto_options(auto: AutoFlags, rule: RuleFlags, request: RequestFlags) -> None:
@@ -100,14 +104,20 @@ def _wishes(targets: Sequence[str]) -> list[Wish]:
 
 
 def _by_hand(
-    service: str, wishes: Sequence[Wish], write: WriteFlags, settings: Settings, printer: WeightPrinter
+    service: str,
+    wishes: Sequence[Wish],
+    write: WriteFlags,
+    revert: RevertFlags,
+    settings: Settings,
+    printer: WeightPrinter,
 ) -> int:
-    from lbctl.cli.rotation import offered
+    from lbctl.cli.rotation import Back, offered
     from lbctl.commands.weight import planned
     from lbctl.discovery.weight_report import WEIGHT
 
     async def plan(etcd: Etcd, found: Registered) -> tuple[Rewrite, ...]:
         return planned(found, wishes)
 
-    proposal = offered(service, plan, WEIGHT, settings, lambda count: f"Write {'it' if count == 1 else 'them'}")
+    back = None if revert.revert_after is None else Back(revert.revert_after, printer.note)
+    proposal = offered(service, plan, WEIGHT, settings, lambda count: f"Write {'it' if count == 1 else 'them'}", back)
     return settle(proposal, write, printer)

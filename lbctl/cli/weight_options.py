@@ -26,6 +26,22 @@ class WriteFlags(Flags):
 
 
 @dataclass(frozen=True, slots=True)
+class RevertFlags(Flags):
+    """Whether what is written is only for a while."""
+
+    revert_after: Annotated[
+        float | None,
+        option(
+            "--revert-after",
+            text="wait for so long, or until Ctrl-C, and write back what was there",
+            metavar="TIME",
+            panel=_WRITE,
+            parse=parse_positive_duration,
+        ),
+    ] = None
+
+
+@dataclass(frozen=True, slots=True)
 class AutoFlags(Flags):
     """Where the measurements come from, how often, and what becomes of them."""
 

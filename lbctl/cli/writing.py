@@ -105,14 +105,14 @@ class Printer(ABC, Generic[R]):
 
 @dataclass(frozen=True, slots=True)
 class Proposal(Generic[R]):
-    """What a command is about to write. ``write`` does it and returns the report of it."""
+    """What a command is about to write. ``write`` does it, and tells the report of it as soon as that is done."""
 
     report: R
     changes: int
     question: str
     about: str
     warning: str
-    write: Callable[[], Coroutine[Any, Any, R]]
+    write: Callable[[Callable[[R], None]], Coroutine[Any, Any, None]]
 
 
 def refuse_unasked(write: WriteFlags, settings: Settings) -> None:
@@ -154,5 +154,5 @@ def settle(proposal: Proposal[R], flags: WriteFlags, printer: Printer[R]) -> int
         if not printer.agreed(proposal.question):
             printer.note("nothing was written")
             return ExitCode.CHECK_FAILED
-    printer.found(asyncio.run(proposal.write()))
+    asyncio.run(proposal.write(printer.found))
     return ExitCode.OK

@@ -23,6 +23,7 @@ from lbctl.discovery.weight_report import DRY_RUN
 from lbctl.errors import ExitCode, RegistryError
 from lbctl.etcd.client import Etcd
 from lbctl.etcd.keepalive import KeyTaken, LeaseKeeper
+from lbctl.etcd.ranges import KeyRange
 from lbctl.etcd.swap import Swap, swap
 from lbctl.model import Entry
 from lbctl.rpc import OWN_VARIABLES
@@ -76,8 +77,9 @@ class Talk:
 async def look(etcd: Etcd, request: Register) -> Found:
     """See what is there before anything is written."""
     coming = preview(request.layout, request.wanted)
-    there = None if coming.named_by_lease else await etcd.get(coming.key.encode())
-    return Found(coming, there, (await etcd.status()).revision if there is None else there.mod_revision)
+    key = coming.key.encode()
+    listing = await etcd.list(KeyRange(key, key + b"\0"))
+    return Found(coming, listing.entries[0] if listing.entries else None, listing.revision)
 
 
 def report(request: Register, found: Found, at: datetime) -> ChangeReport:

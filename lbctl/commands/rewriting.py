@@ -86,21 +86,26 @@ async def registered(etcd: Etcd, where: Where, *, usable: bool = True) -> Regist
 
 
 async def write(etcd: Etcd, plan: Iterable[Change]) -> int:
-    """Write what changes and return the revision; raises LostRace, and then nothing of the transaction was written.
+    """Write what changes and return the last revision, 0 for none; raises what :func:`write_each` raises."""
+    return max((await write_each(etcd, plan)).values(), default=0)
+
+
+async def write_each(etcd: Etcd, plan: Iterable[Change]) -> dict[bytes, int]:
+    """Write what changes and return each key's revision; raises LostRace: nothing of that transaction was written.
 
     The leases stay as they are. More keys than etcd takes at once are several transactions.
     """
     changing = [each for each in plan if each.value != each.read.value]
     at_once = MOST_SWAPS // max((1 + len(each.beside) for each in changing), default=1)
-    revision = 0
+    revisions: dict[bytes, int] = {}
     for first in range(0, len(changing), at_once):
         part = changing[first : first + at_once]
         swaps = [Swap(each.read.key, each.value, each.read.mod_revision) for each in part]
         result = await swap(etcd, swaps, [note for each in part for note in each.beside])
         if not result.done:
             raise _lost(part, result.current, first)
-        revision = result.revision
-    return revision
+        revisions |= {each.read.key: result.revision for each in part}
+    return revisions
 
 
 def afterwards(service: Service, plan: Iterable[Rewrite]) -> tuple[Instance, ...]:

@@ -121,65 +121,6 @@ def test_a_key_that_is_there_is_taken_over_only_with_y(lbctl: Lbctl, keys: Keys,
     assert [entry.value.decode() for entry in held()] == [f"{A}|1", f"{B}|1"]
 
 
-@pytest.mark.parametrize(
-    ("arguments", "message", "hint"),
-    [
-        (("echo", "127.0.0.1"), "'127.0.0.1' is no address to register: no port", "give host:port"),
-        (
-            ("echo", "0.0.0.0:5"),
-            "'0.0.0.0:5' is no address to register: 0.0.0.0 is a wildcard: it would reach the caller's own machine",
-            "give host:port",
-        ),
-        (("a//b", A), f'"a//b" is no name for a service: the key would be /services/a//b/{A}', "nothing was written"),
-        (("echo", A, "--weight", "-1"), "weight -1 is negative", None),
-        (("echo", A, "--ttl", "1.5s"), "'1.5s' is not a whole number of seconds from 1s to 24h", None),
-        (("echo", A, "--metadata", "zone"), "'zone' is not NAME=VALUE (for example zone=a)", None),
-        (("echo", A, "--metadata", "weight=5"), "--metadata: weight has an option of its own", "give --weight"),
-        (("echo", A, "--metadata", "a=1", "--metadata", "a=2"), "--metadata: a is given twice", None),
-        (("echo", A, "--metadata", "a=1"), "the layout seed has no place for metadata a", "nothing was written"),
-        (("echo", A, "--layout", "plain", "--weight", "5"), "the layout plain has no weights", "nothing was written"),
-        (("echo", A, "--layout", "kitex", "--weight", "0"), "clients of the layout kitex read weight 0 as 10", None),
-        (
-            ("echo", A, "--layout", "key-only"),
-            "lbctl does not register in the layout key-only",
-            f"use one of: {', '.join(WRITERS)}",
-        ),
-        (
-            ("echo", A, "--layout", "go-zero", "--no-lease"),
-            "--no-lease: a key of the layout go-zero is named by its lease",
-            "leave --no-lease out",
-        ),
-        (
-            ("echo", A, "--once", "--", "true"),
-            "--once leaves at once, and a command is to be run meanwhile",
-            "leave one of them out",
-        ),
-        (
-            ("echo", A, "--no-lease", "--ttl", "5s"),
-            "--ttl is that of a lease, and --no-lease wants none",
-            "leave one of them out",
-        ),
-        (("echo", A, "--dry-run", "-y"), "--dry-run and -y contradict each other", None),
-        (("echo", A, "--read-only"), "--read-only: nothing is written to etcd", "use --dry-run"),
-    ],
-)
-def test_what_cannot_be_registered_is_refused_and_nothing_written(
-    lbctl: Lbctl, held: Held, arguments: tuple[str, ...], message: str, hint: str | None
-) -> None:
-    said = lbctl("register", *arguments)
-    assert (said.status, said.out) == (2, "")
-    assert message in said.err.splitlines()[0]
-    assert hint is None or said.err.splitlines()[1] == f"hint: {hint}"
-    assert held() == []
-
-
-def test_a_command_that_is_not_there_is_told_before_anything_is_written(lbctl: Lbctl, held: Held) -> None:
-    said = lbctl("register", "echo", A, "--", "no-such-program")
-    assert said.status == 127
-    assert said.err.startswith("error: command not found: no-such-program\nhint: usage: lbctl register SERVICE")
-    assert held() == []
-
-
 def test_drain_and_undrain_tell_what_they_did_and_how_to_undo_it(lbctl: Lbctl, keys: Keys, held: Held) -> None:
     keys(ECHO)
     out = lbctl("drain", "echo", A, "-y", "--no-headers")
@@ -261,34 +202,8 @@ def test_a_program_that_writes_its_own_value_all_the_time_is_told_of(lbctl: Lbct
 
 
 @pytest.mark.parametrize("command", ["drain", "undrain", "deregister"])
-@pytest.mark.parametrize(
-    ("options", "message"),
-    [
-        ((), "standard input is no terminal, so nobody can be asked"),
-        (("-y", "--dry-run"), "--dry-run and -y contradict each other"),
-        (("-y", "--read-only"), "--read-only: nothing is written to etcd"),
-    ],
-)
-def test_nothing_is_written_unasked(
-    lbctl: Lbctl, keys: Keys, held: Held, command: str, options: tuple[str, ...], message: str
-) -> None:
-    keys(ECHO)
-    before = held()
-    said = lbctl(command, "echo", A, *options)
-    assert (said.status, said.err.splitlines()[0]) == (2, f"error: {message}")
-    assert held() == before
-
-
-@pytest.mark.parametrize("command", ["drain", "undrain", "deregister"])
 def test_an_instance_that_is_not_there_ends_with_4(lbctl: Lbctl, keys: Keys, command: str) -> None:
     keys(ECHO)
     said = lbctl(command, "echo", "1.2.3.4:5", "-y")
     assert (said.status, said.err.splitlines()[0]) == (4, 'error: 1.2.3.4:5 is not an instance of "echo"')
     assert lbctl(command, "nobody", A, "-y").status == 4
-
-
-@pytest.mark.parametrize("command", ["register", "drain", "undrain", "deregister"])
-def test_an_etcd_that_does_not_answer_ends_with_3(lbctl: Lbctl, command: str) -> None:
-    said = lbctl(command, "echo", A, "--dry-run", "--endpoints", "127.0.0.1:1", "--dial-timeout", "200ms")
-    assert (said.status, said.out) == (3, "")
-    assert said.err.startswith("error: etcd 127.0.0.1:1 did not answer within 0.2s")

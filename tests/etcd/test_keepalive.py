@@ -164,6 +164,7 @@ async def test_a_deleted_key_is_put_back_under_the_lease_that_lives(etcd: Etcd) 
     assert await etcd.get(KEY) is None
 
 
+@pytest.mark.slow
 async def test_what_others_write_into_the_key_stays(etcd: Etcd) -> None:
     """A weight, or a drain: only a key that is gone is put back."""
     notices = Notices()
