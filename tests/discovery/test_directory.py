@@ -193,6 +193,28 @@ async def test_a_service_read_in_a_way_of_one_s_own_is_followed_so(
     assert len(service.instances) == 1
 
 
+@pytest.mark.parametrize(
+    ("key", "value"),
+    [
+        (b"user.rpc/7587878123456782001", b"10.0.0.1:80"),
+        (b"/prod/echo/10.0.0.1:80", b"10.0.0.1:80"),
+        (b"/services/echo/x", b"10.0.0.1:80|5"),
+    ],
+)
+async def test_the_same_keys_are_unusable_whether_a_service_is_read_or_followed(
+    etcd: Etcd, key: bytes, value: bytes
+) -> None:
+    await etcd.put(key, value)
+    for leaf, other in ((b"note", b"hello"), (b"note.json", b"{}"), (b"10.0.0.2:80", b"?"), (b"empty", b"")):
+        await etcd.put(key[: key.rfind(b"/") + 1] + leaf, other)
+    registry = await read(etcd)
+
+    async with aclosing(follow(etcd, registry.services[0])) as source:
+        update = await anext(source)
+
+    assert (update.service, update.invalid) == (registry.services[0], registry.invalid)
+
+
 async def test_keys_of_a_service_nested_inside_do_not_count_as_its_own(etcd: Etcd) -> None:
     await register(etcd, 1)
     async with following(etcd) as updates:

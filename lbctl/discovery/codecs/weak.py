@@ -22,11 +22,13 @@ def looks_like_json(value: bytes) -> bool:
 def answers(record: Record, claim: Claim) -> bool:
     """Whether a value that cannot be used is a defect here: the key was asked for, has siblings, or is an address.
 
-    The id of a lease alone does not tell: many things are called by long numbers.
+    The id of a lease alone does not tell: many things are called by long numbers. Of a service that is followed only
+    its own keys were asked for, so beside it the same counts as did when it was read.
     """
     if stands_alone(record):
         return False
-    return claim.rooted or claim.owned or is_address(record.leaf)
+    was_asked_for = claim.rooted and (not claim.layout or record.key.startswith(COMMON_ROOTS))
+    return was_asked_for or claim.owned or is_address(record.leaf)
 
 
 def stands_alone(record: Record) -> bool:
