@@ -124,7 +124,7 @@ def test_a_band_is_at_least_four_calls_wide_to_each_side() -> None:
     for picks in (200, 600):
         *_, failing = envelope(POLICIES["least_conn"], backends, Pace(gap_ns=3 * MS), picks, 1)
         assert failing.middle <= 0.01
-        assert failing.high - failing.middle >= 4 / picks
+        assert failing.high >= failing.middle + 4 / picks - 1e-9
 
 
 def test_short_runs_have_wider_bands_than_long_ones() -> None:
