@@ -55,6 +55,7 @@ _KINDS: tuple[tuple[grpc.StatusCode, str, Kind], ...] = (
     (grpc.StatusCode.INVALID_ARGUMENT, "revision of auth store is old", Kind.STALE_TOKEN),
     (grpc.StatusCode.UNAVAILABLE, "handshake failed", Kind.FATAL),
     (grpc.StatusCode.UNAVAILABLE, "hostname verification", Kind.FATAL),
+    (grpc.StatusCode.UNAVAILABLE, "failed to create security handshaker", Kind.FATAL),
     (grpc.StatusCode.UNAVAILABLE, "etcdserver:", Kind.BUSY),
     (grpc.StatusCode.UNAVAILABLE, "failed to connect", Kind.NOT_SENT),
     (grpc.StatusCode.UNAVAILABLE, "dns resolution failed", Kind.NOT_SENT),
@@ -63,13 +64,17 @@ _KINDS: tuple[tuple[grpc.StatusCode, str, Kind], ...] = (
     (grpc.StatusCode.DEADLINE_EXCEEDED, "", Kind.TIMEOUT),
 )
 
+_CLIENT_CERTIFICATE = "it wants a client certificate that it trusts"
+
 _REASONS: tuple[tuple[re.Pattern[str], str], ...] = tuple(
     (re.compile(pattern), reason)
     for pattern, reason in (
         ("connection refused", "connection refused"),
         ("hostname verification", "the certificate is for another name"),
         ("certificate_verify_failed", "its certificate is not trusted"),
+        ("alert_(bad|unsupported)_certificate|certificate_required|alert_certificate|unknown_ca", _CLIENT_CERTIFICATE),
         ("handshake failed", "TLS handshake failed"),
+        ("failed to create security handshaker", "the certificates given cannot be used"),
         ("dns resolution failed|errors resolving", "the name does not resolve"),
         ("no route to host", "no route to host"),
         ("network is unreachable", "network is unreachable"),
@@ -102,6 +107,7 @@ _ERRORS: tuple[tuple[grpc.StatusCode, str, type[RegistryError], str], ...] = (
     ),
     (grpc.StatusCode.UNAVAILABLE, "handshake failed", Unreachable, _HINT_TLS),
     (grpc.StatusCode.UNAVAILABLE, "hostname verification", Unreachable, _HINT_TLS),
+    (grpc.StatusCode.UNAVAILABLE, "failed to create security handshaker", Unreachable, _HINT_TLS),
     (grpc.StatusCode.UNIMPLEMENTED, "", RegistryError, "is this endpoint an etcd with the v3 API?"),
 )
 
@@ -120,7 +126,8 @@ def reason_of(error: grpc.RpcError) -> str:
 
 def unreachable(endpoints: tuple[str, ...], within_s: float, reason: str) -> Unreachable:
     """Say that no endpoint answered."""
-    return Unreachable(f"etcd {', '.join(endpoints)} did not answer within {within_s:g}s ({reason})", HINT_UNREACHABLE)
+    hint = _HINT_TLS if "TLS" in reason else HINT_UNREACHABLE
+    return Unreachable(f"etcd {', '.join(endpoints)} did not answer within {within_s:g}s ({reason})", hint)
 
 
 def refused(error: grpc.RpcError, endpoint: str) -> RegistryError:

@@ -69,11 +69,11 @@ class Session:
                 may_log_in = False
                 continue
             if not _may_repeat(kind, repeatable=repeatable):
-                raise self._explain(kind, failure, channel.endpoint, connected=connected)
+                raise self._explain(kind, failure, channel.endpoint, connected=connected) from failure
             self._rotate(channel)  # also away from a member that says it has no leader: others may have one
             pause = backoff.next()
             if deadlines.left(clock(), connected=kind is Kind.BUSY) < pause + _MIN_TRY_S:
-                raise self._explain(kind, failure, channel.endpoint, connected=connected)
+                raise self._explain(kind, failure, channel.endpoint, connected=connected) from failure
             await asyncio.sleep(pause)
 
     async def credentials(self, channel: Channel, timeout_s: float) -> Metadata:

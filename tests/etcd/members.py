@@ -9,12 +9,15 @@ from collections.abc import AsyncIterator, Mapping, Sequence
 from contextlib import AsyncExitStack, asynccontextmanager, suppress
 from pathlib import Path
 
+import httpx
+
 from lbctl.demo.etcd_binary import find_binary
 from lbctl.demo.etcd_server import free_port
 from lbctl.demo.parent_death import die_with_parent
 from lbctl.demo.scratch import ScratchDir
 from lbctl.etcd.client import Etcd
 from lbctl.etcd.config import EtcdConfig
+from lbctl.etcd.stubs import pb
 from tests.demo.watching import until
 
 _ATTEMPTS = 5
@@ -65,11 +68,10 @@ class Member:
             "log-outputs": "stderr",
             **self._flags,
         }
-        words = [word for name, value in flags.items() for word in (f"--{name}", value)]
         with self._log.open("wb") as log:
             self._process = await asyncio.create_subprocess_exec(
                 str(find_binary(None, os.environ)),
-                *words,
+                *(f"--{name}={value}" for name, value in flags.items()),
                 "--unsafe-no-fsync",
                 stdin=asyncio.subprocess.DEVNULL,
                 stdout=asyncio.subprocess.DEVNULL,
@@ -108,6 +110,13 @@ class Member:
             with suppress(ProcessLookupError):
                 self._process.kill()
             await self._process.wait()
+
+    async def served(self, method: str) -> int:
+        """How many calls of a method it has begun to serve since it was started."""
+        async with httpx.AsyncClient(trust_env=False) as client:
+            page = (await client.get(f"http://{self.endpoint}/metrics")).text
+        begun = (line for line in page.splitlines() if line.startswith("grpc_server_started_total"))
+        return sum(int(line.split()[-1]) for line in begun if f'grpc_method="{method}"' in line)
 
     @property
     def _log(self) -> Path:
@@ -156,7 +165,8 @@ async def leader_of(members: Sequence[Member]) -> Member:
         named = set()
         for each in members:
             async with Etcd(EtcdConfig((each.endpoint,))) as etcd:
-                reply = await etcd.session.call(lambda channel: channel.maintenance.Status, _status(), repeatable=True)
+                request = pb.StatusRequest()
+                reply = await etcd.session.call(lambda channel: channel.maintenance.Status, request, repeatable=True)
             ids[reply.header.member_id] = each
             named.add(reply.leader)
         found[:] = [ids[each] for each in named if each in ids]
@@ -164,9 +174,3 @@ async def leader_of(members: Sequence[Member]) -> Member:
 
     await until(agreed, "a leader")
     return found[0]
-
-
-def _status() -> object:
-    from lbctl.etcd.stubs import pb
-
-    return pb.StatusRequest()

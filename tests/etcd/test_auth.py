@@ -12,37 +12,18 @@ from lbctl.etcd.client import Etcd
 from lbctl.etcd.config import EtcdConfig
 from lbctl.etcd.events import Lost, Resumed, Snapshot
 from lbctl.etcd.failures import AccessDenied
-from lbctl.etcd.ranges import prefix_range
-from lbctl.etcd.stubs import Message, pb
 from tests.etcd.following import Followed
+from tests.etcd.guarding import READER, guard
 
 pytestmark = pytest.mark.e2e
-
-READER = ("reader", "secret")
-
-
-async def admin(etcd: Etcd, method: str, request: Message) -> None:
-    await etcd.session.call(lambda channel: getattr(channel.auth, method), request, repeatable=False)
 
 
 @pytest.fixture
 async def guarded(own_etcd: EtcdServer) -> EtcdServer:
     """Give an etcd with authentication on: root may do all, the reader may read /ok/ and /services/."""
-    from etcd3.etcdrpc import auth_pb2
-
     async with Etcd(EtcdConfig((own_etcd.endpoint,))) as etcd:
         await etcd.put(b"/ok/1", b"v")
-        await admin(etcd, "UserAdd", pb.AuthUserAddRequest(name="root", password="root"))
-        await admin(etcd, "UserGrantRole", pb.AuthUserGrantRoleRequest(user="root", role="root"))
-        await admin(etcd, "RoleAdd", pb.AuthRoleAddRequest(name="ok"))
-        for prefix in (b"/ok/", b"/services/"):
-            keys = prefix_range(prefix)
-            permission = auth_pb2.Permission(permType=auth_pb2.Permission.READ, key=keys.start, range_end=keys.end)
-            grant = pb.AuthRoleGrantPermissionRequest(name="ok", perm=permission)
-            await admin(etcd, "RoleGrantPermission", grant)
-        await admin(etcd, "UserAdd", pb.AuthUserAddRequest(name=READER[0], password=READER[1]))
-        await admin(etcd, "UserGrantRole", pb.AuthUserGrantRoleRequest(user=READER[0], role="ok"))
-        await admin(etcd, "AuthEnable", pb.AuthEnableRequest())
+    await guard(EtcdConfig((own_etcd.endpoint,)), (b"/ok/", b"/services/"))
     return own_etcd
 
 

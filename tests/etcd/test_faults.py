@@ -7,7 +7,6 @@ from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager, suppress
 from itertools import count
 
-import httpx
 import pytest
 
 from lbctl.demo.etcd_server import free_port
@@ -59,14 +58,6 @@ async def told_all(mirror: Mirror, etcd: Etcd, member: Member) -> None:
     last = await etcd.put(PREFIX + b"last", b"127.0.0.1:1|1")
     await mirror.until(lambda: mirror.steps[-1].revision == last)
     assert mirror.steps == await history(member.endpoint, PREFIX, mirror.began_at, last)
-
-
-async def attempts(server: Member, method: str) -> int:
-    """How many calls of a method a member has begun to serve."""
-    async with httpx.AsyncClient(trust_env=False) as client:
-        page = (await client.get(f"http://{server.endpoint}/metrics")).text
-    found = (line for line in page.splitlines() if line.startswith("grpc_server_started_total"))
-    return sum(int(line.split()[-1]) for line in found if f'grpc_method="{method}"' in line)
 
 
 @pytest.fixture(scope="module")
@@ -248,13 +239,13 @@ async def test_ten_thousand_identical_puts_are_one_key() -> None:
 
 async def test_an_empty_service_is_waited_for_and_not_asked_about() -> None:
     async with member() as server, Etcd(config(server)) as etcd, mirrored(config(server), PREFIX) as mirror:
-        before = await attempts(server, "Range"), await attempts(server, "Watch")
+        before = await server.served("Range"), await server.served("Watch")
         for number in range(200):  # empty two hundred times over
             await etcd.put(PREFIX + b"1", b"127.0.0.1:%d|1" % (number + 1))
             await etcd.delete(PREFIX + b"1")
         await mirror.until(lambda: len(mirror.steps) == 400)
         assert mirror.state == {}
-        assert (await attempts(server, "Range"), await attempts(server, "Watch")) == before
+        assert (await server.served("Range"), await server.served("Watch")) == before
 
 
 async def test_an_idle_client_is_not_cut_for_pinging() -> None:
