@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from lbctl.discovery.catalog import Catalog
 from lbctl.discovery.changes import Change, diff
-from lbctl.discovery.directory import find, follow, normal_prefix, read, survey
+from lbctl.discovery.directory import find, follow, follow_keys, normal_prefix, read, survey
 from lbctl.discovery.listing import Listing, Rest, shares
 from lbctl.discovery.scan import Tell
 from lbctl.etcd.client import Etcd, TimeToLive
@@ -146,7 +146,7 @@ async def stream(etcd: Etcd, listing: Listing, request: Ls, show: Callable[[Mome
 async def _stream_all(etcd: Etcd, before: Registry, request: Ls, show: Callable[[Moment], None]) -> None:
     root = normal_prefix(request.prefix)
     catalog = Catalog(root or "", rooted=root is not None, preferred=request.layout or "", named_by=request.named_by)
-    async with aclosing(etcd.watch((root or "").encode())) as events:
+    async with aclosing(follow_keys(etcd, request.prefix)) as events:
         async for event in events:
             if isinstance(event, Lost | Resumed):
                 show(Moment(before.revision, notice=_news(event)))

@@ -14,7 +14,7 @@ from lbctl.discovery.scan import MAX_VALUES, Scanned, Tell, Unread, scan
 from lbctl.errors import UsageError
 from lbctl.etcd.client import Etcd
 from lbctl.etcd.events import Change as KeyChange
-from lbctl.etcd.events import Changes, Lost, Resumed, Resync, Snapshot, WatchEvent
+from lbctl.etcd.events import Changes, Listing, Lost, Resumed, Resync, Snapshot, WatchEvent
 from lbctl.model import Entry, Invalid, Registry, Service
 
 
@@ -105,6 +105,16 @@ def _too_large(entry: Entry) -> Invalid:
     return Invalid(key, "-", "too_large", "the value is too large to be read")
 
 
+def follow_keys(etcd: Etcd, prefix: str | None) -> AsyncGenerator[WatchEvent, None]:
+    """Watch every key under a prefix, beginning with those that ``read`` looks into."""
+    root = normal_prefix(prefix)
+
+    async def listed() -> Listing:
+        return (await scan(etcd, root)).as_listing()
+
+    return etcd.watch((root or "").encode(), listed)
+
+
 async def follow(
     etcd: Etcd, service: Service, preferred: str | None = None, named_by: str = ""
 ) -> AsyncGenerator[Update, None]:
@@ -192,4 +202,4 @@ def _root_of(service: Service) -> str:
     return service.prefix.removesuffix("/").removesuffix(service.name)
 
 
-__all__ = ["Notice", "Survey", "Update", "find", "follow", "normal_prefix", "read", "survey"]
+__all__ = ["Notice", "Survey", "Update", "find", "follow", "follow_keys", "normal_prefix", "read", "survey"]

@@ -48,6 +48,12 @@ class Scanned(NamedTuple):
     oversized: tuple[Entry, ...] = ()
     unread: tuple[Unread, ...] = ()
     notes: tuple[str, ...] = ()
+    cluster: int = 0
+    term: int = 0
+
+    def as_listing(self) -> Listing:
+        """What was read, as a watch begins with it."""
+        return Listing(self.revision, self.entries, cluster=self.cluster, term=self.term, oversized=self.oversized)
 
 
 async def scan(etcd: Etcd, prefix: str | None, max_values: int = MAX_VALUES, tell: Tell | None = None) -> Scanned:
@@ -72,7 +78,7 @@ class _Scan:
         self._etcd = etcd
         self._max_values = max_values
         self._tell = tell
-        self._revision = 0
+        self._first = Listing(0, ())
         self._seen = 0
         self._read: list[Listing] = []
         self._named = _Names()
@@ -94,7 +100,19 @@ class _Scan:
             raise self._denied[0][1]
         entries = sorted(entry for listing in self._read for entry in listing.entries)
         oversized = sorted(entry for listing in self._read for entry in listing.oversized)
-        return Scanned(self._revision, tuple(entries), tuple(oversized), tuple(self._unread), tuple(self._notes()))
+        return Scanned(
+            self._revision,
+            tuple(entries),
+            tuple(oversized),
+            tuple(self._unread),
+            tuple(self._notes()),
+            self._first.cluster,
+            self._first.term,
+        )
+
+    @property
+    def _revision(self) -> int:
+        return self._first.revision
 
     async def _all(self, reads: Iterable[Read]) -> None:
         """Make the reads: one by one until a revision is known, then several at once."""
@@ -160,7 +178,8 @@ class _Scan:
             self._denied.append((keys, denied))
 
     def _take(self, page: Listing) -> None:
-        self._revision = self._revision or page.revision
+        if not self._revision:
+            self._first = page._replace(entries=())
         self._seen += len(page.entries)
         if self._tell is not None:
             self._tell(self._seen)

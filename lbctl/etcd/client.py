@@ -14,7 +14,7 @@ from lbctl.etcd.paging import entry_of, pages, values
 from lbctl.etcd.ranges import KeyRange, prefix_range
 from lbctl.etcd.session import Session
 from lbctl.etcd.stubs import Message, pb
-from lbctl.etcd.watch import Watcher
+from lbctl.etcd.watch import Read, Watcher
 from lbctl.model import Entry
 
 _RESTARTS = 3
@@ -160,12 +160,13 @@ class Etcd:
         reply = await self.session.call(lambda channel: channel.maintenance.Status, pb.StatusRequest(), repeatable=True)
         return Status(endpoint, reply.version, int(reply.dbSize), bool(reply.leader), int(reply.header.revision))
 
-    def watch(self, prefix: bytes) -> AsyncGenerator[WatchEvent, None]:
+    def watch(self, prefix: bytes, read: Read | None = None) -> AsyncGenerator[WatchEvent, None]:
         """List a prefix and follow it for ever, through any outage (see ``events``).
 
-        Use ``contextlib.aclosing`` around it when the loop may be left early.
+        ``read`` lists it where not all of its keys are wanted. Use ``contextlib.aclosing`` around it when the loop may
+        be left early.
         """
-        return Watcher(self, prefix).run()
+        return Watcher(self, prefix, read).run()
 
     async def _whole(self, keys: KeyRange, *, keys_only: bool, limit: int | None, revision: int) -> Listing:
         parts = pages(self.session, keys, keys_only=keys_only, limit=limit, revision=revision)

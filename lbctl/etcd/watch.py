@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncGenerator, AsyncIterator
+from collections.abc import AsyncGenerator, AsyncIterator, Awaitable, Callable
 from contextlib import asynccontextmanager
 from enum import IntEnum
+from functools import partial
 from typing import TYPE_CHECKING
 
 from lbctl.errors import RegistryError
@@ -19,6 +20,8 @@ from lbctl.model import Entry
 
 if TYPE_CHECKING:
     from lbctl.etcd.client import Etcd
+
+Read = Callable[[], Awaitable[Listing]]
 
 _DELETE = 1  # mvccpb.Event.DELETE; PUT is the zero that proto3 leaves out
 _PAUSE_LIMIT_S = 1.0  # between two attempts: an etcd that is back is found within a second
@@ -36,8 +39,8 @@ class _Trouble(IntEnum):
 class Watcher:
     """Follows one prefix; ``run`` may be iterated once."""
 
-    def __init__(self, etcd: Etcd, prefix: bytes) -> None:
-        self._etcd = etcd
+    def __init__(self, etcd: Etcd, prefix: bytes, read: Read | None = None) -> None:
+        self._read = read or partial(etcd.range, prefix)
         self._session = etcd.session
         self._prefix = prefix
         self._backoff = Backoff(etcd.session.rng, limit_s=_PAUSE_LIMIT_S)
@@ -89,7 +92,7 @@ class Watcher:
 
     async def _until_broken(self) -> AsyncIterator[WatchEvent]:
         if self._known is None or self._history_gone is not None:
-            listing = await self._etcd.range(self._prefix)
+            listing = await self._read()
             self._attempt = self._session.position  # the endpoint that has just answered
             yield self._take(listing)
         known = self._known

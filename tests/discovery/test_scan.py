@@ -4,14 +4,16 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import AsyncIterator, Mapping
+from contextlib import aclosing
 
 import pytest
 
 from lbctl.demo.etcd_server import EtcdServer
-from lbctl.discovery.directory import read, survey
+from lbctl.discovery.directory import follow_keys, read, survey
 from lbctl.discovery.scan import MAX_VALUES, scan
 from lbctl.etcd.client import Etcd
 from lbctl.etcd.config import EtcdConfig
+from lbctl.etcd.events import Changes, Snapshot
 from lbctl.etcd.stubs import pb
 
 pytestmark = pytest.mark.e2e
@@ -133,6 +135,19 @@ async def test_a_value_that_is_too_large_is_a_row_with_the_reason(etcd: Etcd, na
     ]
     assert registry.foreign == 2
     assert registry.revision == (await etcd.status()).revision
+
+
+async def test_a_watch_of_everything_begins_with_what_a_scan_reads(etcd: Etcd) -> None:
+    await fill(etcd, SECRETS | ECHO)
+    async with aclosing(follow_keys(etcd, None)) as events:
+        snapshot = await anext(events)
+        await etcd.put(b"/services/echo/10.0.0.9:80", b"10.0.0.9:80|1")
+        changes = await anext(events)
+
+    assert isinstance(snapshot, Snapshot)
+    assert [entry.key.decode() for entry in snapshot.entries] == sorted(ECHO)
+    assert isinstance(changes, Changes)
+    assert [change.key for change in changes.changes] == [b"/services/echo/10.0.0.9:80"]
 
 
 async def test_a_survey_tells_of_every_key_that_is_no_registration(etcd: Etcd) -> None:
