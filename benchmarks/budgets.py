@@ -1,7 +1,8 @@
 """Every budget, measured and judged: ``python -m benchmarks.budgets [--quick] [--markdown]``.
 
 CPU and throughput are those of compare.py in its plainest cell, the open loop is pacing.py's, latencies are
-latency.py's, picks are picks.py's and listings listing.py's. A verdict is about this machine, now: nothing is a test.
+latency.py's, picks are picks.py's, listings listing.py's and registrations registration.py's. A verdict is about this
+machine, now: nothing is a test.
 """
 
 from __future__ import annotations
@@ -13,7 +14,7 @@ import time
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
-from benchmarks import latency, listing, pacing, picks
+from benchmarks import latency, listing, pacing, picks, registration
 from benchmarks.clients import SUBJECT
 from benchmarks.figures import Result, cpu, throughput
 from benchmarks.machine import Cores, description, share_out
@@ -102,6 +103,13 @@ def of_listing(rounds: int, cores: Cores) -> Iterator[Verdict]:
         yield Verdict(listed.what, budget, f"{listed.wall_s:.2f} s, {listed.peak_mib:.0f} MiB", listed.kept)
 
 
+def of_registration(rounds: int, cores: Cores) -> Iterator[Verdict]:
+    """Row 7."""
+    delays = asyncio.run(registration.measure(rounds, registration.RPS, cores))
+    budget, p99 = f"p99 <= {registration.BUDGET_MS:g} ms", delays.at(0.99)
+    yield Verdict("from a key's write to the backend's first call", budget, f"{p99:.1f} ms", delays.kept)
+
+
 def main(argv: Sequence[str] | None = None) -> int:
     """Measure everything and print the table."""
     argv = sys.argv[1:] if argv is None else argv
@@ -121,6 +129,8 @@ def main(argv: Sequence[str] | None = None) -> int:
     verdicts += of_picks()
     say("listing")
     verdicts += of_listing(rounds, cores)
+    say("registrations")
+    verdicts += of_registration(registration.ROUNDS // (5 if args.quick else 1), cores)
     for verdict in verdicts:
         print(f"{verdict.what:<78}{verdict.budget:<16}{verdict.measured:<32}{verdict.word if verdict.budget else ''}")
     for name, reason in result.left_out.items():
