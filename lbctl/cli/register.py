@@ -14,6 +14,7 @@ from lbctl.cli.layouts import WRITERS
 from lbctl.cli.lease_values import parse_ttl
 from lbctl.cli.options import with_settings
 from lbctl.cli.settings import Settings
+from lbctl.cli.values import parse_positive_duration
 from lbctl.cli.weight_options import WriteFlags
 from lbctl.cli.weight_values import parse_weight
 from lbctl.cli.writing import FORMATS, read_only
@@ -31,16 +32,17 @@ SUMMARY = "register an instance and keep it registered"
 ABOUT = f"""\
 Register an instance under a lease, and keep the lease alive until Ctrl-C, or until COMMAND ends; then deregister it.
 
-COMMAND runs while the instance is registered, on this terminal; its exit status is that of lbctl. A signal deregisters
-first, and then goes on to COMMAND. An outage of etcd of any length is survived: where the lease is lost meanwhile the
-instance is registered anew, and a key that somebody deletes is put back. What the key holds already is not overwritten
-without asking; -y answers yes.
+COMMAND runs while the instance is registered, on this terminal; its exit status is that of lbctl. Where it is the
+server give --wait, and it is registered when it takes connections. A signal deregisters first, and then goes on to
+COMMAND. An outage of etcd of any length is survived: where the lease is lost meanwhile the instance is registered anew,
+and a key that somebody deletes is put back. What the key holds already is not overwritten without asking; -y answers
+yes.
 
 --layout names the layout: {", ".join(WRITERS)} (default seed). --prefix is what the key starts with, instead of the
 layout's own."""
 EXAMPLES = (
     "lbctl register echo 127.0.0.1:50061 --weight 3",
-    "lbctl register echo 10.0.0.11:50051 --ttl 5s -- ./server --port 50051",
+    "lbctl register echo 10.0.0.11:50051 --ttl 5s --wait 30s -- ./server --port 50051",
     "lbctl register echo 10.0.0.11:50051 --layout kratos --metadata zone=a -- ./server",
     "lbctl register echo 127.0.0.1:50061 --once --ttl 60s",
     "lbctl register echo 127.0.0.1:50061 --dry-run",
@@ -90,6 +92,16 @@ class RegisterFlags(Flags):
             metavar="TIME",
             panel=_HOW,
             parse=parse_ttl,
+        ),
+    ] = None
+    wait: Annotated[
+        float | None,
+        option(
+            "--wait",
+            text="start COMMAND first, and register when ADDRESS takes connections; give up after this long",
+            metavar="TIME",
+            panel=_HOW,
+            parse=parse_positive_duration,
         ),
     ] = None
     once: Annotated[
@@ -149,7 +161,7 @@ def _request(service: str, address: str, how: RegisterFlags, command: Sequence[s
     wanted = Wanted(service, _endpoint(address), how.weight, _metadata(how), normal_prefix(settings.prefix))
     _check(layout, wanted, how)
     ttl_s = None if how.no_lease else how.ttl or DEFAULT_TTL_S
-    return Register(layout, wanted, ttl_s, tuple(command))
+    return Register(layout, wanted, ttl_s, tuple(command), how.wait)
 
 
 def _endpoint(address: str) -> Endpoint:
@@ -188,6 +200,8 @@ def _check(layout: str, wanted: Wanted, how: RegisterFlags) -> None:
 def _refuse_contradictions(how: RegisterFlags, command: Sequence[str], write: WriteFlags, settings: Settings) -> None:
     if how.once and command:
         raise UsageError("--once leaves at once, and a command is to be run meanwhile", "leave one of them out")
+    if how.wait is not None and not command:
+        raise UsageError("--wait is for a command, and there is none", "give one after --, or leave it out")
     if how.no_lease and how.ttl is not None:
         raise UsageError("--ttl is that of a lease, and --no-lease wants none", "leave one of them out")
     if write.dry_run and write.yes:

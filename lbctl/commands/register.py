@@ -8,6 +8,7 @@ import shutil
 import signal
 import sys
 from collections.abc import Callable, Mapping
+from contextlib import AsyncExitStack, suppress
 from dataclasses import dataclass, field
 from datetime import datetime
 from pathlib import Path
@@ -20,25 +21,30 @@ from lbctl.discovery.change_report import REGISTER, ChangeReport, ChangeRow
 from lbctl.discovery.codecs.registration import Registration, Wanted
 from lbctl.discovery.registering import Preview, preview, registration
 from lbctl.discovery.weight_report import DRY_RUN
-from lbctl.errors import ExitCode, RegistryError
+from lbctl.errors import CannotCall, ExitCode, RegistryError
 from lbctl.etcd.client import Etcd
 from lbctl.etcd.keepalive import KeyTaken, LeaseKeeper
 from lbctl.etcd.ranges import KeyRange
 from lbctl.etcd.swap import Swap, swap
-from lbctl.model import Entry
+from lbctl.model import Endpoint, Entry
 from lbctl.rpc import OWN_VARIABLES
 
 _CLOSE_WITHIN_S: Final = 2.0
+_LOOK_S: Final = 0.05
 
 
 @dataclass(frozen=True, slots=True)
 class Register:
-    """What to register, for how long after lbctl is gone (None: for ever), and the command to run meanwhile."""
+    """What to register, for how long after lbctl is gone (None: for ever), and the command to run meanwhile.
+
+    With ``wait_s`` the command is started first, and has so long until it takes connections.
+    """
 
     layout: str
     wanted: Wanted
     ttl_s: int | None = 10
     command: tuple[str, ...] = ()
+    wait_s: float | None = None
     environ: Mapping[str, str] = field(default_factory=lambda: dict(os.environ), hash=False)
 
     def spell(self, lease: int) -> Registration:
@@ -116,41 +122,91 @@ async def once(etcd: Etcd, request: Register, read_at: int) -> tuple[Stands, int
 async def run(etcd: Etcd, request: Register, read_at: int, talk: Talk) -> int:
     """Stay registered until a signal, or until the command has ended; returns the exit status.
 
-    That is the command's own where there is one. Raises what registering raises, before the command is started.
+    That is the command's own where there is one. Raises what registering raises: before the command is started, unless
+    it has to be waited for, and CannotCall where that is in vain.
     """
     command = _found(request.command, request.environ)
     with Heard() as heard:
-        holder = _holder(etcd, request, read_at, talk)
-        try:
+        async with AsyncExitStack() as owned:
+            guest = None
+            if request.wait_s is not None:
+                guest = await _started(command, request, owned)
+                status = await _until_it_answers(guest, request, heard)
+                if status is not None:
+                    return status
+            holder = _holder(etcd, request, read_at, talk)
+            owned.push_async_callback(_leave, holder, request, talk)
             number = await heard.during(holder.start())
             if number is None:
                 talk.stands(Stands(text(holder.key), text(request.spell(holder.lease).value), holder.lease))
                 if command:
-                    return await _carry(command, request, holder, heard)
+                    guest = guest or await _started(command, request, owned)
+                    return await _see_through(guest, heard, holder)
                 number = await heard.next()
+            elif guest is not None:
+                guest.forward(number)
+                return await _see_through(guest, heard, holder)
             return 128 + number if number == getattr(signal, "SIGHUP", None) else ExitCode.OK
-        finally:
-            if not await holder.close():
-                talk.note(f"{text(holder.key)} could not be deleted: etcd does not answer; {_remains(request)}")
 
 
-async def _carry(command: tuple[str, ...], request: Register, holder: Holder, heard: Heard) -> int:
-    """Run the command to its end and return its status; at a signal its clients hear of it before it does."""
+async def _started(command: tuple[str, ...], request: Register, owned: AsyncExitStack) -> Guest:
     environ = {name: value for name, value in request.environ.items() if name not in OWN_VARIABLES}
     guest = await Guest.start(command, environ)
-    leaving = asyncio.create_task(guest.wait())
+    owned.push_async_callback(guest.finish)
+    return guest
+
+
+async def _until_it_answers(guest: Guest, request: Register, heard: Heard) -> int | None:
+    """Wait until the address takes connections; the command's status where that ends before, or is told to."""
+    leaving, hearing = asyncio.create_task(guest.wait()), asyncio.create_task(heard.next())
+    answering = asyncio.create_task(_answers(request.wanted.endpoint))
+    tasks = {leaving, hearing, answering}
     try:
-        while True:
-            hearing = asyncio.create_task(heard.next())
-            await asyncio.wait({leaving, hearing}, return_when=asyncio.FIRST_COMPLETED)
-            if leaving.done():
-                hearing.cancel()
-                return leaving.result()
-            await holder.close()
+        await asyncio.wait(tasks, timeout=request.wait_s, return_when=asyncio.FIRST_COMPLETED)
+        if hearing.done():
             guest.forward(hearing.result())
+            return await _see_through(guest, heard)
+        if leaving.done():
+            return leaving.result()
+        if not answering.done():
+            raise CannotCall(
+                f"{request.wanted.endpoint} takes no connections after {request.wait_s:g}s: nothing was registered",
+                "is it the address that the command listens on?",
+            )
+        return None
     finally:
-        await guest.finish()
-        leaving.cancel()
+        for task in tasks:
+            task.cancel()
+        await asyncio.gather(*tasks, return_exceptions=True)
+
+
+async def _answers(endpoint: Endpoint) -> None:
+    """Return when something takes connections there."""
+    while True:
+        with suppress(OSError):
+            _, writer = await asyncio.open_connection(*endpoint)
+            writer.close()
+            return
+        await asyncio.sleep(_LOOK_S)
+
+
+async def _see_through(guest: Guest, heard: Heard, holder: Holder | None = None) -> int:
+    """Wait for the command's end and return its status; at a signal clients hear of it before the command does."""
+    leaving = asyncio.create_task(guest.wait())
+    while True:
+        hearing = asyncio.create_task(heard.next())
+        await asyncio.wait({leaving, hearing}, return_when=asyncio.FIRST_COMPLETED)
+        if leaving.done():
+            hearing.cancel()
+            return leaving.result()
+        if holder is not None:
+            await holder.close()
+        guest.forward(hearing.result())
+
+
+async def _leave(holder: Holder, request: Register, talk: Talk) -> None:
+    if not await holder.close():
+        talk.note(f"{text(holder.key)} could not be deleted: etcd does not answer; {_remains(request)}")
 
 
 class Holder(Protocol):

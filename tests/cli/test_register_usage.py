@@ -55,6 +55,11 @@ def _nowhere(monkeypatch: pytest.MonkeyPatch) -> None:
             "--ttl is that of a lease, and --no-lease wants none",
             "leave one of them out",
         ),
+        (
+            ("echo", A, "--wait", "5s"),
+            "--wait is for a command, and there is none",
+            "give one after --, or leave it out",
+        ),
         (("echo", A, "--dry-run", "-y"), "--dry-run and -y contradict each other", None),
         (("echo", A, "--read-only"), "--read-only: nothing is written to etcd", "use --dry-run"),
     ],

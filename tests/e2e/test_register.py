@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import os
 import signal
+import socket
 import sys
 from collections.abc import AsyncIterator
 from contextlib import aclosing
@@ -15,7 +16,7 @@ import pytest
 from lbctl.demo.etcd_server import EtcdServer
 from lbctl.etcd.client import Etcd
 from lbctl.etcd.config import EtcdConfig
-from tests.e2e.runs import PATIENCE_S, lbctl, running
+from tests.e2e.runs import PATIENCE_S, ROOT, lbctl, running
 from tests.e2e.test_weight import typed
 
 pytestmark = [pytest.mark.e2e, pytest.mark.slow]
@@ -103,6 +104,64 @@ async def test_a_command_that_cannot_be_run_leaves_no_registration(own: Etcd, tm
     assert ended.status == 127
     assert "error: cannot run" in ended.err
     assert await own.get(KEY) is None
+
+
+SERVER = """
+import signal, socket, sys
+server = socket.socket()
+server.bind(("127.0.0.1", 0))
+print(f"bound {server.getsockname()[1]}", file=sys.stderr, flush=True)
+signal.signal(signal.SIGTERM, lambda *_: sys.exit(4))
+sys.stdin.readline()
+server.listen()
+while True:
+    server.accept()[0].close()
+"""
+
+
+def free_port() -> int:
+    with socket.socket() as found:
+        found.bind(("127.0.0.1", 0))
+        return int(found.getsockname()[1])
+
+
+async def test_a_server_is_registered_when_it_takes_connections(own: Etcd) -> None:
+    """It is bound, and listens when it is told to."""
+    port = free_port()
+    address = f"127.0.0.1:{port}"
+    command = (sys.executable, "-c", SERVER.replace("0)", f"{port})", 1))
+    process = await asyncio.create_subprocess_exec(
+        sys.executable,
+        *("-m", "lbctl", "register", "echo", address, "--wait", "60s", "--", *command),
+        stdin=asyncio.subprocess.PIPE,
+        stderr=asyncio.subprocess.PIPE,
+        env={**os.environ, "LBCTL_ENDPOINTS": own.endpoints[0], "PYTHONPATH": str(ROOT)},
+    )
+    assert process.stdin is not None
+    assert process.stderr is not None
+    async with asyncio.timeout(PATIENCE_S):
+        assert await process.stderr.readline() == f"bound {port}\n".encode()
+        assert (await own.range(b"")).entries == (), "it is not registered before"
+        process.stdin.write(b"\n")
+        assert (await process.stderr.readline()).startswith(f"registered /services/echo/{address}".encode())
+        process.terminate()
+        await process.communicate()
+    assert process.returncode == 4
+    assert (await own.range(b"")).entries == ()
+
+
+async def test_a_server_that_never_takes_connections_is_ended_and_never_registered(own: Etcd) -> None:
+    waiting = ("register", "echo", f"127.0.0.1:{free_port()}", "--wait", "300ms", "--", "sleep", "600")
+    ended = await lbctl(*waiting, etcd=own.endpoints[0])
+    assert ended.status == 5
+    assert "takes no connections after 0.3s: nothing was registered" in ended.err
+    assert (await own.status()).revision == 1, "nothing was ever written"
+
+
+async def test_a_server_that_ends_before_it_takes_connections_gives_its_status(own: Etcd) -> None:
+    waiting = ("register", "echo", f"127.0.0.1:{free_port()}", "--wait", "60s", "--", "sh", "-c", "exit 6")
+    assert (await lbctl(*waiting, etcd=own.endpoints[0])).status == 6
+    assert (await own.status()).revision == 1
 
 
 async def test_when_lbctl_is_killed_the_command_ends_and_the_key_goes_with_its_lease(own: Etcd) -> None:
