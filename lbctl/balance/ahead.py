@@ -32,7 +32,7 @@ class Ahead:
         self._block: list[Peer] = []
         self._left: Iterator[Peer] = iter(())
         self._before = 0
-        self.next = chain.from_iterable(self._blocks()).__next__
+        self.picks = chain.from_iterable(self._blocks())  # without an end
 
     @property
     def handed(self) -> int:

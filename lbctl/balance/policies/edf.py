@@ -35,7 +35,7 @@ Others begin anew when the set changes:
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from math import gcd
@@ -45,6 +45,7 @@ from lbctl.balance.deadlines import Deadlines
 from lbctl.balance.peer import Peer
 from lbctl.balance.policies.base import Call, Expectation, Law, Policy, Setup, Why, weights_of
 from lbctl.balance.policies.options import option
+from lbctl.balance.slots import endless
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,14 +74,11 @@ class Edf:
         if setup.options.start == "random":
             self._skip(setup.rng.randrange(len(peers)))
         self._ahead = Ahead(peers, self._weights, self._deadlines.take)
-        self._next = self._ahead.next
-
-    def pick(self, call: Call) -> Peer:
-        return self._next()
+        self.pick: Callable[[Call], Peer] = endless(self._ahead.picks)
 
     def why(self, call: Call) -> tuple[Peer, Why]:
         earned = self._earned()
-        peer = self._next()
+        peer = next(self._ahead.picks)
         rows = [
             (each, (str(weight), f"{float(sum(self._weights) * (1 - part) / weight):.4g}"))
             for each, weight, part in zip(self._peers, self._weights, earned, strict=True)

@@ -28,7 +28,7 @@ changes:
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from itertools import accumulate, pairwise
@@ -39,6 +39,7 @@ from lbctl.balance.peer import Peer
 from lbctl.balance.policies.base import Call, Expectation, Law, Policy, Setup, Why, weights_of
 from lbctl.balance.policies.options import option
 from lbctl.balance.rounds import Place, Rounds, Segment, keep, place_of, spread
+from lbctl.balance.slots import endless
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,13 +74,10 @@ class Iwrr:
         self._rounds = Rounds(segments, self._with_turns_left, opening, again)
         lead = 0 if self._settled else sum(self._weights) - opening
         self._ahead = Ahead(peers, self._weights, self._rounds.take, lead)
-        self._next = self._ahead.next
-
-    def pick(self, call: Call) -> Peer:
-        return self._next()
+        self.pick: Callable[[Call], Peer] = endless(self._ahead.picks)
 
     def why(self, call: Call) -> tuple[Peer, Why]:
-        peer = self._next()
+        peer = next(self._ahead.picks)
         number, _, _ = self._last()
         text = f"its turn in round {number} of {self._levels[-1]}, which takes all that have turns left"
         rows = [(each, (str(weight),)) for each, weight in zip(self._peers, self._weights, strict=True)]

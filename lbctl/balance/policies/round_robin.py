@@ -24,7 +24,7 @@ Whose turn it is after a rebuild differs between implementations:
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import cycle
 from typing import Final
@@ -34,6 +34,7 @@ from lbctl.balance.peer import Peer
 from lbctl.balance.policies.base import Call, Expectation, Law, Policy, Setup, Why, equal
 from lbctl.balance.policies.options import option
 from lbctl.balance.shared_number import keep_number, number_of
+from lbctl.balance.slots import endless
 
 _STARTS: Final = 1 << 31
 
@@ -58,16 +59,14 @@ class RoundRobin:
             known = number_of(peers)
             self._opening = self._number = known.value if known else setup.rng.randrange(_STARTS)
             self._ahead = Ahead(self._order, [1] * len(peers), self._turns)
-            self._next = self._ahead.next
+            self._picks: Iterator[Peer] = self._ahead.picks
         else:
             start = setup.rng.randrange(len(peers)) if options.start == "random" else 0
-            self._next = cycle([*self._order[start:], *self._order[:start]]).__next__
-
-    def pick(self, call: Call) -> Peer:
-        return self._next()
+            self._picks = cycle([*self._order[start:], *self._order[:start]])
+        self.pick: Callable[[Call], Peer] = endless(self._picks)
 
     def why(self, call: Call) -> tuple[Peer, Why]:
-        peer = self._next()
+        peer = next(self._picks)
         return peer, Why(f"its turn: number {self._order.index(peer) + 1} of {len(self._peers)}, one after the other")
 
     def law(self) -> Law:

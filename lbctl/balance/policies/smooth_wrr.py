@@ -47,7 +47,7 @@ weight is coming back, since it changes at every selection.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from math import gcd
 from typing import Final
@@ -57,6 +57,7 @@ from lbctl.balance.peer import Peer
 from lbctl.balance.policies.base import Call, Expectation, Law, Picker, Policy, Setup, Why, unit_of, weights_of
 from lbctl.balance.policies.nginx_wrr import NginxWrr
 from lbctl.balance.policies.options import option
+from lbctl.balance.slots import endless
 from lbctl.balance.smooth import Smooth, furthest, settled
 
 STATES: Final = ("spread", "kratos", "reset")
@@ -97,14 +98,11 @@ class SmoothWrr:
         self._opening = self._opened()
         self._smooth = Smooth(self._weights, self._opening)
         self._ahead = Ahead(peers, self._weights, self._smooth.take)
-        self._next = self._ahead.next
-
-    def pick(self, call: Call) -> Peer:
-        return self._next()
+        self.pick: Callable[[Call], Peer] = endless(self._ahead.picks)
 
     def why(self, call: Call) -> tuple[Peer, Why]:
         owed = self._owed()
-        peer = self._next()
+        peer = next(self._ahead.picks)
         rows = [
             (each, (str(weight), f"{(credit + weight / self._sum) * self._sum:g}"))
             for each, weight, credit in zip(self._peers, self._weights, owed, strict=True)

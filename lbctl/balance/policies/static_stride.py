@@ -30,13 +30,14 @@ many.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 from lbctl.balance.peer import Peer
 from lbctl.balance.policies.base import Call, Expectation, Law, Policy, Setup, Why, weights_of
 from lbctl.balance.policies.options import option
 from lbctl.balance.shared_number import keep_number, number_of
+from lbctl.balance.slots import endless
 from lbctl.balance.stride import CLAMPS, WRAP, StaticStride
 
 
@@ -56,13 +57,11 @@ class Stride:
         opening = known.value if known else setup.rng.randrange(WRAP // 2)  # the wrap is then hours away
         self._weights = weights_of(peers)
         self._stride = StaticStride(self._weights, opening, setup.options.clamp)
-        self._next = self._stride.over(peers).__next__
-
-    def pick(self, call: Call) -> Peer:
-        return self._next()
+        self._picks = self._stride.over(peers)
+        self.pick: Callable[[Call], Peer] = endless(self._picks)
 
     def why(self, call: Call) -> tuple[Peer, Why]:
-        peer = self._next()
+        peer = next(self._picks)
         generation, index = divmod((self._stride.sequence - 1) % WRAP, len(self._peers))
         rows = [
             (each, (str(weight), str(scaled)))

@@ -21,7 +21,7 @@ it.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from fractions import Fraction
 from itertools import accumulate, pairwise
 from math import gcd
@@ -30,6 +30,7 @@ from lbctl.balance.ahead import Ahead
 from lbctl.balance.peer import Peer
 from lbctl.balance.policies.base import Call, Expectation, Law, Policy, Setup, Why, weights_of
 from lbctl.balance.rounds import Place, Rounds, Segment, keep, place_of, spread
+from lbctl.balance.slots import endless
 
 
 class WrrLvs:
@@ -46,13 +47,10 @@ class WrrLvs:
         segments = [Segment(size, rounds) for size, rounds in zip(reaching, drops, strict=True)]
         self._rounds = Rounds(segments, self._reaching, self._opening(place_of(peers)))
         self._ahead = Ahead(peers, self._weights, self._rounds.take)
-        self._next = self._ahead.next
-
-    def pick(self, call: Call) -> Peer:
-        return self._next()
+        self.pick: Callable[[Call], Peer] = endless(self._ahead.picks)
 
     def why(self, call: Call) -> tuple[Peer, Why]:
-        peer = self._next()
+        peer = next(self._ahead.picks)
         threshold, _ = self._last()
         rows = [(each, (str(weight * self._divisor),)) for each, weight in zip(self._peers, self._weights, strict=True)]
         return peer, Why(

@@ -23,7 +23,7 @@ one that joins waits for its turn. Others do less when the set changes:
 from __future__ import annotations
 
 from bisect import bisect_right
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from math import gcd
@@ -34,6 +34,7 @@ from lbctl.balance.policies.base import Call, Expectation, Law, Policy, Setup, W
 from lbctl.balance.policies.options import option
 from lbctl.balance.rounds import Place, Rounds, Segment, keep, place_of
 from lbctl.balance.shared_number import keep_number, number_of
+from lbctl.balance.slots import endless
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,13 +59,10 @@ class WrrPlain:
         opening = self._after(place_of(peers)) if self._start == "kept" else self._before % sum(self._weights)
         self._rounds = Rounds(runs, lambda index: (index,), opening)
         self._ahead = Ahead(peers, self._weights, self._rounds.take)
-        self._next = self._ahead.next
-
-    def pick(self, call: Call) -> Peer:
-        return self._next()
+        self.pick: Callable[[Call], Peer] = endless(self._ahead.picks)
 
     def why(self, call: Call) -> tuple[Peer, Why]:
-        peer = self._next()
+        peer = next(self._ahead.picks)
         index, done, _ = self._rounds.turn(self._ahead.handed - 1)
         return peer, Why(f"its run: pick {done + 1} of {self._weights[index]} in a row")
 
