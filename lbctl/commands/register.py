@@ -12,16 +12,17 @@ from contextlib import AsyncExitStack, suppress
 from dataclasses import dataclass, field
 from datetime import datetime
 from pathlib import Path
-from typing import Final, NamedTuple, Protocol
+from typing import Final, NamedTuple
 
 from lbctl.commands.heard import Heard
+from lbctl.commands.holding import Holder, Permanent
 from lbctl.commands.rewriting import text
 from lbctl.demo.guest import CommandNotFound, Guest
 from lbctl.discovery.change_report import REGISTER, ChangeReport, ChangeRow
 from lbctl.discovery.codecs.registration import Registration, Wanted
 from lbctl.discovery.registering import Preview, preview, registration
 from lbctl.discovery.weight_report import DRY_RUN
-from lbctl.errors import CannotCall, ExitCode, RegistryError
+from lbctl.errors import CannotCall, ExitCode
 from lbctl.etcd.client import Etcd
 from lbctl.etcd.keepalive import KeyTaken, LeaseKeeper
 from lbctl.etcd.ranges import KeyRange
@@ -29,7 +30,6 @@ from lbctl.etcd.swap import Swap, swap
 from lbctl.model import Endpoint, Entry
 from lbctl.rpc import OWN_VARIABLES
 
-_CLOSE_WITHIN_S: Final = 2.0
 _LOOK_S: Final = 0.05
 
 
@@ -115,7 +115,7 @@ async def once(etcd: Etcd, request: Register, read_at: int) -> tuple[Stands, int
     if not written.done:
         if lease:
             await etcd.revoke(lease)
-        raise KeyTaken(f"{text(key)} changed since it was read: nothing was written", "look at it and try again")
+        raise KeyTaken(key)
     return Stands(text(key), text(value), lease), written.revision
 
 
@@ -209,55 +209,9 @@ async def _leave(holder: Holder, request: Register, talk: Talk) -> None:
         talk.note(f"{text(holder.key)} could not be deleted: etcd does not answer; {_remains(request)}")
 
 
-class Holder(Protocol):
-    """Keeps one key in etcd between start and close."""
-
-    key: bytes
-    lease: int
-
-    async def start(self) -> None: ...
-
-    async def close(self) -> bool: ...
-
-
-class _Permanent:
-    """Holds a key without a lease: whoever kills lbctl leaves it behind."""
-
-    def __init__(self, etcd: Etcd, registered: Registration, read_at: int) -> None:
-        self.key, self._value = registered
-        self.lease = 0
-        self._etcd = etcd
-        self._read_at = read_at
-        self._stands = False
-
-    async def start(self) -> None:
-        """Write the key; raises KeyTaken where it is not as it was read."""
-        self._stands = True
-        written = await swap(self._etcd, [Swap(self.key, self._value, self._read_at, 0)])
-        if not written.done:
-            self._stands = False
-            raise KeyTaken(
-                f"{text(self.key)} changed since it was read: nothing was written", "look at it and try again"
-            )
-
-    async def close(self) -> bool:
-        """Delete the key, unless somebody has put it under a lease; False when etcd could not be told in time."""
-        if not self._stands:
-            return True
-        try:
-            async with asyncio.timeout(_CLOSE_WITHIN_S):
-                entry = await self._etcd.get(self.key)
-                if entry is not None and not entry.lease:
-                    await self._etcd.delete_if(self.key, entry.mod_revision)
-        except (RegistryError, TimeoutError):
-            return False
-        self._stands = False
-        return True
-
-
 def _holder(etcd: Etcd, request: Register, read_at: int, talk: Talk) -> Holder:
     if request.ttl_s is None:
-        return _Permanent(etcd, request.spell(0), read_at)
+        return Permanent(etcd, request.spell(0), read_at)
     return LeaseKeeper(etcd, request.spell, request.ttl_s, talk.note, read_at=read_at, restores=True)
 
 

@@ -31,6 +31,10 @@ class KeyTaken(LbctlError):
 
     exit_code = ExitCode.CHECK_FAILED
 
+    def __init__(self, key: bytes) -> None:
+        name = key.decode("utf-8", "backslashreplace")
+        super().__init__(f"{name} changed since it was read: nothing was written", "look at it and try again")
+
 
 class LeaseKeeper:
     """Holds a key in etcd under a lease of its own, as an async context manager.
@@ -80,7 +84,7 @@ class LeaseKeeper:
         self.lease = await self._etcd.grant(self._ttl)
         if not await self._place(self._read_at):
             await self.close()
-            raise KeyTaken(f"{self._name} changed since it was read: nothing was written", "look at it and try again")
+            raise KeyTaken(self.key)
         self._task = asyncio.create_task(self._keep(), name=f"lease of {self._name}")
 
     async def close(self) -> bool:
