@@ -93,7 +93,9 @@ class Book:
         """Replace what is known by a newer description of the service, and return what changed."""
         self.revision = revision
         fresh = {each.identity: each for each in service.instances}
-        told = [self._leave(identity, t_s) for identity in sorted(self._known.keys() - fresh.keys())]
+        keys = {each.key for each in service.instances}
+        gone = sorted(self._known.keys() - fresh.keys())
+        told = [self._leave(each, t_s, key_stays=each.key in keys) for each in gone]
         for identity, instance in fresh.items():
             known = self._known.get(identity)
             if known is None:
@@ -173,14 +175,16 @@ class Book:
         text += "".join(f"; {warning}" for warning in instance.warnings)
         return self._told(Event(t_s, "joined", instance.address, text, "good"), instance)
 
-    def _leave(self, identity: Identity, t_s: float) -> Told:
+    def _leave(self, identity: Identity, t_s: float, *, key_stays: bool) -> Told:
         known = self._known.pop(identity)
         known.left_s = t_s
         self._gone.append(known)
         instance = known.instance
         seen = self._leases.get(instance.lease)
         why = "key deleted"
-        if instance.lease and seen is not None and seen.left is None:
+        if key_stays:
+            why = "its key has another address now"
+        elif instance.lease and seen is not None and seen.left is None:
             why = "its lease is gone (expired or revoked)"
         return self._told(Event(t_s, "left", instance.address, f"{why} (rev {self.revision})", "bad"), instance)
 

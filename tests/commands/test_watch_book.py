@@ -90,7 +90,10 @@ def test_a_new_weight_is_told_with_the_old_one_and_moves_the_shares() -> None:
 def test_an_address_that_changes_under_its_key_is_one_that_left_and_one_that_joined() -> None:
     book = begun(instance(1))
     moved = instance(1, endpoint=Endpoint("127.0.0.1", 9), mod_revision=11)
-    assert [each.event.kind for each in book.take(service(moved), 11, (), 1.0)] == ["left", "joined"]
+    assert lines(book.take(service(moved), 11, (), 1.0)) == [
+        "left 127.0.0.1:1 its key has another address now (rev 11)",
+        "joined 127.0.0.1:9 weight 1, no lease (rev 1)",
+    ]
 
 
 def test_a_key_that_is_written_again_as_it_was_tells_nothing() -> None:

@@ -75,6 +75,34 @@ async def test_the_keys_of_a_longer_name_do_not_wake_the_watch(etcd: Etcd) -> No
     assert followed.written == [(b"/s/demo/1", b"ours")]
 
 
+@pytest.mark.parametrize("prefix", [b"", b"/p\xff", b"\xff\xff"])
+async def test_a_prefix_of_any_bytes_is_followed_and_nothing_beside_it(etcd: Etcd, prefix: bytes) -> None:
+    keys = [
+        b"/o",
+        b"/p",
+        b"/p\xff",
+        b"/p\xff\xff",
+        b"/q",
+        b"/q\xff",
+        b"\xff",
+        b"\xff\xff",
+        b"\xff\xff\x00",
+        b"\xff\xff\xff",
+    ]
+    async with aclosing(etcd.watch(prefix)) as events:
+        followed = Followed(events)
+        await followed.until_kind(Snapshot)
+        for key in keys:
+            await etcd.put(key, b"v")
+        expected = [key for key in keys if key.startswith(prefix)]
+        await followed.until(lambda me: len(me.written) >= len(expected))
+        last = prefix + b"\xff\xff\xff\xff"
+        await etcd.put(last, b"v")
+        await followed.until(lambda me: last in me.state)
+
+    assert [key for key, _ in followed.written] == [*expected, last]
+
+
 async def test_killing_etcd_is_one_break_and_one_return_and_nothing_is_lost(own_etcd: EtcdServer) -> None:
     async with writing(own_etcd.endpoint) as etcd, following(own_etcd.endpoint) as followed:
         await followed.until_kind(Snapshot)
