@@ -46,8 +46,7 @@ def _offered(service: str, addresses: Sequence[str], settings: Settings) -> Prop
 
     from lbctl.cli.registry import etcd_config
     from lbctl.clock import SystemClock
-    from lbctl.commands.deregister import left, planned, report
-    from lbctl.commands.drain import notes
+    from lbctl.commands.deregister import left, planned, report, with_notes
     from lbctl.commands.rewriting import Where, registered, write
     from lbctl.discovery.weight_report import WRITTEN
     from lbctl.etcd.client import Etcd
@@ -59,7 +58,7 @@ def _offered(service: str, addresses: Sequence[str], settings: Settings) -> Prop
             found = await registered(
                 etcd, Where(service, settings.prefix, settings.layout, settings.service_from), usable=False
             )
-            return found, planned(found, addresses, await notes(etcd, found))
+            return found, await with_notes(etcd, planned(found, addresses), found.revision)
 
     async def written(tell: Callable[[ChangeReport], None]) -> None:
         async with Etcd(config) as etcd:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Sequence
+from collections.abc import Sequence
 from datetime import datetime
 from typing import NamedTuple
 
@@ -11,6 +11,8 @@ from lbctl.commands.rewriting import Registered, text, unknown
 from lbctl.discovery.change_report import DEREGISTER, ChangeReport, ChangeRow
 from lbctl.discovery.weight_report import DRY_RUN
 from lbctl.errors import UsageError
+from lbctl.etcd.client import Etcd
+from lbctl.etcd.failures import AccessDenied
 from lbctl.etcd.swap import Beside
 from lbctl.model import Entry
 
@@ -27,14 +29,26 @@ class Deletion(NamedTuple):
         """What it holds then."""
 
 
-def planned(found: Registered, wheres: Sequence[str], noted: Collection[str] = ()) -> tuple[Deletion, ...]:
+def planned(found: Registered, wheres: Sequence[str]) -> tuple[Deletion, ...]:
     """Every key of these addresses, and these keys themselves, unusable ones too; raises NotFound.
 
-    Raises UsageError for an address whose key holds others as well. For keys that are ``noted`` as drained the note
-    goes, too.
+    Raises UsageError for an address whose key holds others as well.
     """
     keys = dict.fromkeys(key for where in wheres for key in _keys(found, where))
-    return tuple(_deletion(found, key, is_noted=key in noted) for key in keys)
+    return tuple(Deletion(found.entries[key], _addresses(found, key)) for key in keys)
+
+
+async def with_notes(etcd: Etcd, plan: Sequence[Deletion], revision: int) -> tuple[Deletion, ...]:
+    """The plan, with what is noted of drained keys deleted as well; as it is where the user may not read that."""
+    notes = [note_of(each.read.key) for each in plan]
+    try:
+        there = {entry.key for entry in await etcd.get_many(notes, revision)}
+    except AccessDenied:
+        there = set()
+    return tuple(
+        each._replace(beside=(Beside(note, None),)) if note in there else each
+        for each, note in zip(plan, notes, strict=True)
+    )
 
 
 def left(found: Registered, plan: Sequence[Deletion]) -> int:
@@ -69,8 +83,3 @@ def _keys(found: Registered, where: str) -> list[str]:
 
 def _addresses(found: Registered, key: str) -> tuple[str, ...]:
     return tuple(each.address for each in found.service.instances if each.key == key)
-
-
-def _deletion(found: Registered, key: str, *, is_noted: bool) -> Deletion:
-    read = found.entries[key]
-    return Deletion(read, _addresses(found, key), (Beside(note_of(read.key), None),) if is_noted else ())

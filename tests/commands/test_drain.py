@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from lbctl.commands.deregister import left, planned
+from lbctl.commands.deregister import left, planned, with_notes
 from lbctl.commands.drain import drain, notes, undrain
 from lbctl.commands.rewriting import LostRace, Registered, Where, registered, write
 from lbctl.commands.weight import left_in_rotation
@@ -160,7 +160,7 @@ async def test_a_deregistered_key_is_deleted_with_its_note_and_others_stay(etcd:
     await register(etcd, lease, a=5, b=1)
     await drained(etcd, A)
     there = await found(etcd)
-    plan = planned(there, [A], await notes(etcd, there))
+    plan = await with_notes(etcd, planned(there, [A]), there.revision)
 
     await write(etcd, plan)
 
