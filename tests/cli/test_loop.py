@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import asyncio
+import gc
 from collections.abc import Callable
 from socket import socketpair
 
@@ -66,6 +67,16 @@ def test_a_broken_connection_ends_nothing(capsys: pytest.CaptureFixture[str]) ->
         asyncio.get_running_loop().call_soon(raising(ConnectionResetError("gone")))
         asyncio.get_running_loop().call_soon(done.set)
         await done.wait()
+        return 7
+
+    assert run_fast(work()) == 7
+
+
+def test_a_future_that_nobody_looks_at_ends_nothing() -> None:
+    async def work() -> int:
+        asyncio.get_running_loop().create_future().set_exception(ZeroDivisionError("unseen"))
+        gc.collect()  # where a future goes, its loop reports what nobody has seen
+        await asyncio.sleep(0)
         return 7
 
     assert run_fast(work()) == 7
