@@ -12,6 +12,7 @@ from lbctl import __version__
 from lbctl.cli import bench as _bench
 from lbctl.cli import demo as _demo
 from lbctl.cli import deregister as _deregister
+from lbctl.cli import doctor as _doctor
 from lbctl.cli import drain as _drain
 from lbctl.cli import hammer as _hammer
 from lbctl.cli import health as _health
@@ -29,6 +30,7 @@ LISTED: tuple[Listed, ...] = (
     Listed("look", "ls", _ls.SUMMARY, _ls.ls, _ls.ABOUT, _ls.EXAMPLES),
     Listed("look", "watch", _watch.SUMMARY, _watch.watch, _watch.ABOUT, _watch.EXAMPLES),
     Listed("look", "health", _health.SUMMARY, _health.health, _health.ABOUT, _health.EXAMPLES),
+    Listed("look", "doctor", _doctor.SUMMARY, _doctor.doctor, _doctor.ABOUT, _doctor.EXAMPLES),
     Listed("load", "hammer", _hammer.SUMMARY, _hammer.hammer, _hammer.ABOUT, _hammer.EXAMPLES),
     Listed("load", "policies", _policies.SUMMARY, _policies.policies, _policies.ABOUT, _policies.EXAMPLES),
     Listed("load", "bench", _bench.SUMMARY, _bench.bench, _bench.ABOUT, _bench.EXAMPLES),

@@ -106,7 +106,7 @@ async def _first(
 async def _ask(endpoint: Endpoint, access: Access, spelt: Wanted | None, timeout_s: float) -> Found | Obstacle:
     access = _roomy(access)
     async with access.caller(endpoint) as caller:
-        ask = _asking(caller, access, timeout_s)
+        ask = asking(caller, access, timeout_s)
         obstacle = await connect(caller, endpoint, access.secure, timeout_s)
         if obstacle is not None:
             return obstacle
@@ -122,7 +122,7 @@ def _roomy(access: Access) -> Access:
     return replace(access, options=replace(access.options, limits=limits))
 
 
-def _asking(caller: Caller, access: Access, timeout_s: float) -> Ask:
+def asking(caller: Caller, access: Access, timeout_s: float) -> Ask:
     """Questions that have to be answered within a time that begins now."""
     clock = asyncio.get_running_loop().time
     deadline = clock() + timeout_s

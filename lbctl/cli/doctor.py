@@ -1,0 +1,224 @@
+"""``lbctl doctor``: its options, and its findings on standard output."""
+
+from __future__ import annotations
+
+import sys
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Annotated, Any, Final
+
+import typer
+
+from lbctl.cli.flags import Flags, one_of, option, switch
+from lbctl.cli.options import with_settings
+from lbctl.cli.settings import Settings
+from lbctl.cli.values import parse_count, parse_positive_duration
+from lbctl.errors import ExitCode, UsageError
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from lbctl.doctor.case import Order
+    from lbctl.doctor.diagnosis import Diagnosis
+    from lbctl.doctor.finding import Check, Level
+    from lbctl.view.caps import Caps
+
+SUMMARY = "find what is wrong: etcd, keys, weights, health, balance, lag"
+ABOUT = """\
+Examine etcd, the registrations and the backends of a service, or of all services, and say what is wrong.
+
+Every finding has a code, what was seen, why it matters, how to mend it, and a command. Nothing is sent but what clients
+and tools ask anyway (health checks, reflection, load reports): calls through a policy need --probe, and a key of its
+own, for the time that events take, needs --canary. The exit status is 1 where a finding is an error (--fail-on)."""
+EXAMPLES = (
+    "lbctl doctor",
+    "lbctl doctor echo --probe 1000",
+    "lbctl doctor echo --select LB2,LB3 --fail-on warn",
+    "lbctl doctor echo --canary -o json",
+    "lbctl doctor echo --probe 1k --prometheus http://127.0.0.1:9090",
+)
+FORMATS = ("table", "json", "short")
+_PANEL: Final = "Examination"
+_DEFAULT_TIMEOUT_S: Final = 1.0
+_LEVELS: Final = ("warn", "error")
+
+
+def parse_codes(text: str) -> tuple[str, ...]:
+    """``LB201,LB3`` as codes and beginnings of codes."""
+    codes = tuple(word.strip().upper() for word in text.split(",") if word.strip())
+    if not codes:
+        raise ValueError("no code is named (for example LB201, or LB2 for all LB2xx)")
+    return codes
+
+
+@dataclass(frozen=True, slots=True)
+class DoctorFlags(Flags):
+    """What is looked at, what may be done for it, and what counts as failure."""
+
+    select: Annotated[
+        Any,
+        option(
+            "--select", text="only these: LB201, or LB2 for all LB2xx", metavar="CODES", panel=_PANEL, parse=parse_codes
+        ),
+    ] = None
+    ignore: Annotated[
+        Any, option("--ignore", text="all but these", metavar="CODES", panel=_PANEL, parse=parse_codes)
+    ] = None
+    fail_on: Annotated[
+        str | None,
+        option(
+            "--fail-on",
+            text="exit status 1 from this level on: warn or error (default error)",
+            metavar="LEVEL",
+            panel=_PANEL,
+            parse=one_of(*_LEVELS),
+        ),
+    ] = None
+    exit_zero: Annotated[bool, switch("--exit-zero", text="exit status 0 whatever is found", panel=_PANEL)] = False
+    probe: Annotated[
+        int | None,
+        option(
+            "--probe",
+            text="send so many health checks through the policy, and judge where they went and how long they took",
+            metavar="N",
+            panel=_PANEL,
+            parse=parse_count,
+        ),
+    ] = None
+    policy: Annotated[
+        str | None,
+        option("--policy", text="the policy of --probe (default smooth_wrr)", metavar="NAME", panel=_PANEL),
+    ] = None
+    canary: Annotated[
+        bool,
+        switch("--canary", text="write a key of its own, with a lease of 10s, and time its event", panel=_PANEL),
+    ] = False
+    timeout: Annotated[
+        float | None,
+        option(
+            "--timeout",
+            text="how long a backend may take to answer (default 1s)",
+            metavar="TIME",
+            panel=_PANEL,
+            parse=parse_positive_duration,
+        ),
+    ] = None
+    prometheus: Annotated[
+        str | None,
+        option(
+            "--prometheus",
+            text="a Prometheus that knows the servers: their CPU and requests beside what the client sees",
+            metavar="URL",
+            panel=_PANEL,
+        ),
+    ] = None
+    prometheus_cpu: Annotated[
+        str | None,
+        option("--prometheus-cpu", text="query for CPU by instance", metavar="QUERY", panel=_PANEL),
+    ] = None
+    prometheus_rps: Annotated[
+        str | None,
+        option("--prometheus-rps", text="query for requests a second by instance", metavar="QUERY", panel=_PANEL),
+    ] = None
+
+
+@with_settings(outputs=FORMATS, layouts=True, backends=True)
+def doctor(
+    service: Annotated[
+        str | None,
+        typer.Argument(metavar="SERVICE", help="key prefix, or last part of a name", show_default=False),
+    ] = None,
+    *,
+    flags: DoctorFlags,
+    settings: Settings,
+) -> int:
+    """Examine a service, or all of them."""
+    _refuse_contradictions(flags, settings)
+    from lbctl.cli.screens import caps_of
+    from lbctl.doctor.finding import Level
+    from lbctl.doctor.table import selected
+
+    checks = selected(flags.select or (), flags.ignore or ())
+    found = _examined(_order(service, flags, checks, settings), checks, settings)
+    _print(found, settings, caps_of(settings))
+    least: Level = Level[(flags.fail_on or "error").upper()]
+    return ExitCode.CHECK_FAILED if found.fails(least) and not flags.exit_zero else ExitCode.OK
+
+
+def _refuse_contradictions(flags: DoctorFlags, settings: Settings) -> None:
+    if flags.canary and settings.read_only:
+        raise UsageError(
+            f"{settings.origins.get('read_only', '--read-only')}: nothing is written to etcd", "leave --canary out"
+        )
+    if flags.policy is not None and flags.probe is None:
+        raise UsageError("--policy is for --probe", "leave it out, or give --probe 1000 too")
+    if flags.prometheus is None and (flags.prometheus_cpu or flags.prometheus_rps):
+        raise UsageError("a query needs a Prometheus to be put to", "give --prometheus URL too")
+    if flags.prometheus is not None and not flags.prometheus.startswith(("http://", "https://")):
+        raise UsageError(f"--prometheus: {flags.prometheus!r} is no URL", "for example: http://127.0.0.1:9090")
+
+
+def _order(service: str | None, flags: DoctorFlags, checks: Sequence[Check], settings: Settings) -> Order:
+    from lbctl.cli.policy_options import DEFAULT_POLICY, parse_policy
+    from lbctl.commands.reach import Reaching, ready_for
+    from lbctl.doctor.case import Order
+
+    try:
+        policy = parse_policy(flags.policy or DEFAULT_POLICY)
+    except ValueError as error:
+        raise UsageError(f"--policy: {error}") from None
+    return Order(
+        policy=policy,
+        access_for=Reaching(settings.reach, ready_for(settings.reach)).access,
+        service=service,
+        prefix=settings.prefix,
+        layout=settings.layout,
+        named_by=settings.service_from,
+        timeout_s=flags.timeout or _DEFAULT_TIMEOUT_S,
+        probe=flags.probe or 0,
+        canary=flags.canary,
+        prometheus=flags.prometheus or "",
+        queries=(flags.prometheus_cpu or "", flags.prometheus_rps or ""),
+        codes=frozenset(check.code for check in checks),
+    )
+
+
+def _examined(order: Order, checks: Sequence[Check], settings: Settings) -> Diagnosis:
+    from random import SystemRandom
+
+    from lbctl.cli.loop import run_fast
+    from lbctl.cli.registry import etcd_config
+    from lbctl.clock import SystemClock
+    from lbctl.commands.doctor import run
+    from lbctl.etcd.client import Etcd
+
+    config = etcd_config(settings)
+
+    async def work() -> Diagnosis:
+        async with Etcd(config) as etcd:
+            return await run(etcd, order, checks, SystemClock(), SystemRandom())
+
+    return run_fast(work())
+
+
+def _print(found: Diagnosis, settings: Settings, caps: Caps) -> None:
+    from lbctl.view.doctor import doctor_notes
+
+    text = _text(found, settings, caps)
+    if text:
+        print(text, flush=True)  # noqa: T201
+    if not settings.quiet:
+        for note in doctor_notes(found):
+            print(note, file=sys.stderr)  # noqa: T201
+
+
+def _text(found: Diagnosis, settings: Settings, caps: Caps) -> str:
+    from lbctl.view import output
+    from lbctl.view.doctor import doctor_document, doctor_short, doctor_text
+    from lbctl.view.services import Look
+
+    match settings.output:
+        case "json":
+            return output.as_json(doctor_document(found))
+        case "short":
+            return doctor_short(found)
+    return doctor_text(found, Look(caps.out_style, caps.out_glyphs, caps.out_width))

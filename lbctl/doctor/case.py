@@ -1,0 +1,131 @@
+"""What is examined: some services of an etcd, read once, and what checks find out about them, each asked for once."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable, Coroutine, Iterator
+from dataclasses import dataclass
+from random import Random
+from types import TracebackType
+from typing import Any, Self, TypeVar
+
+from lbctl.balance.policies.base import Policy
+from lbctl.clock import Clock
+from lbctl.discovery.backends import distinct
+from lbctl.discovery.directory import find, read
+from lbctl.errors import NotFound
+from lbctl.etcd.client import Etcd
+from lbctl.model import Endpoint, Instance, Invalid, Registry, Service
+from lbctl.rpc.access import Access
+
+T = TypeVar("T")
+
+
+@dataclass(frozen=True, slots=True)
+class Order:
+    """What to examine, how backends are reached, and what may be done for it.
+
+    ``probe`` calls are sent through ``policy``; with ``canary`` a key is written and removed; ``prometheus`` is the URL
+    of a server to ask.
+    """
+
+    policy: Policy
+    access_for: Callable[[Instance], Access]
+    service: str | None = None
+    prefix: str | None = None
+    layout: str | None = None
+    named_by: str = ""
+    timeout_s: float = 1.0
+    probe: int = 0
+    canary: bool = False
+    prometheus: str = ""
+    queries: tuple[str, str] = ("", "")  # for CPU and requests, instead of the usual ones
+    codes: frozenset[str] = frozenset()  # of the checks that are made
+
+
+class Case:
+    """The services as one read found them; ``once`` keeps what is found out besides, until the block ends."""
+
+    def __init__(self, etcd: Etcd, order: Order, clock: Clock, rng: Random, registry: Registry) -> None:
+        self.etcd = etcd
+        self.order = order
+        self.clock = clock
+        self.rng = rng
+        self.revision = registry.revision
+        self.services = chosen(registry, order.service, order.layout)
+        self.invalid = _beside(registry, self.services, order.service)
+        self._made: dict[object, asyncio.Task[Any]] = {}
+
+    async def __aenter__(self) -> Self:
+        return self
+
+    async def __aexit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        for task in self._made.values():
+            task.cancel()
+        await asyncio.gather(*self._made.values(), return_exceptions=True)
+
+    async def once(self, find_out: Callable[[Case], Coroutine[Any, Any, T]]) -> T:
+        """What a function finds out about this case; it is run when the first one asks."""
+        if find_out not in self._made:
+            self._made[find_out] = asyncio.create_task(find_out(self))
+        found: T = await asyncio.shield(self._made[find_out])
+        return found
+
+    @property
+    def endpoints(self) -> tuple[str, ...]:
+        """Where etcd is, as the user said."""
+        return self.etcd.endpoints
+
+    @property
+    def instances(self) -> Iterator[Instance]:
+        """Every key of every service."""
+        return (each for service in self.services for each in service.instances)
+
+    @property
+    def ways(self) -> dict[Endpoint, Access]:
+        """How every address is reached: as its first key says."""
+        found: dict[Endpoint, Access] = {}
+        for service in self.services:
+            for each in distinct(service.instances):
+                if each.endpoint not in found:
+                    found[each.endpoint] = self.order.access_for(each)
+        return found
+
+
+async def opened(etcd: Etcd, order: Order, clock: Clock, rng: Random) -> Case:
+    """Read what is to be examined; raises NotFound for an unknown service, RegistryError where etcd does not answer."""
+    registry = await read(etcd, order.prefix, layout=order.layout, named_by=order.named_by)
+    return Case(etcd, order, clock, rng, registry)
+
+
+def chosen(registry: Registry, name: str | None, layout: str | None = None) -> tuple[Service, ...]:
+    """The services that a name means: all layouts that have it under one prefix, and what else is called the same."""
+    services = tuple(each for each in registry.services if layout in (None, each.layout))
+    if name is None:
+        return services
+    exact = [each for each in services if name in (each.name, each.prefix, each.prefix.rstrip("/"))]
+    if not exact:
+        exact = [_found(registry, services, name, layout)]
+    names, prefixes = {each.name for each in exact}, {each.prefix for each in exact}
+    return tuple(each for each in services if each.name in names or each.prefix in prefixes)
+
+
+def _found(registry: Registry, services: tuple[Service, ...], name: str, layout: str | None) -> Service:
+    """The service that an unclear name means; of several under one prefix the first one."""
+    try:
+        return find(registry, name, layout)
+    except NotFound:
+        alike = [each for each in services if each.name.rpartition("/")[2] == name]
+        if alike and len({each.prefix for each in alike}) == 1:
+            return alike[0]
+        raise
+
+
+def _beside(registry: Registry, services: tuple[Service, ...], name: str | None) -> tuple[Invalid, ...]:
+    """The unusable keys: all of them, or those beside the services that were named."""
+    if name is None:
+        return registry.invalid
+    prefixes = tuple(service.prefix for service in services)
+    return tuple(each for each in registry.invalid if each.key.startswith(prefixes))

@@ -1,0 +1,49 @@
+"""LB201: a key without a lease, which stays when its backend is gone."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Final
+
+from lbctl.doctor.case import Case
+from lbctl.doctor.evidence.health import health
+from lbctl.doctor.finding import Check, Level, Symptom
+from lbctl.doctor.rotation import command
+from lbctl.model import Instance
+
+CODE: Final = "LB201"
+
+
+async def examine(case: Case) -> Sequence[Symptom]:
+    """Look for permanent keys, and whether anybody is left behind them."""
+    permanent = [each for each in case.instances if not each.lease]
+    if not permanent:
+        return []
+    found = await case.once(health)
+    return [_symptom(each, case.revision, gone=found[each.endpoint].status == "REFUSED") for each in permanent]
+
+
+def _symptom(instance: Instance, revision: int, *, gone: bool) -> Symptom:
+    later = revision - instance.create_revision
+    what = f"the key has no lease (created at revision {instance.create_revision}, {later} ago)"
+    return Symptom(
+        f"{what}, and its port refuses connections" if gone else what,
+        instance.address,
+        instance.service,
+        command("deregister", instance.service, instance.key) if gone else _again(instance),
+        Level.ERROR if gone else None,
+    )
+
+
+def _again(instance: Instance) -> str:
+    return command("register", instance.service, instance.address, "--layout", instance.layout)
+
+
+CHECK = Check(
+    CODE,
+    "key without lease",
+    Level.WARN,
+    why="A crashed backend leaves it, and clients keep picking it.",
+    fix="register under a lease that is kept alive; where nobody is there any more, take the key away",
+    examine=examine,
+)

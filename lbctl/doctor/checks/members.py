@@ -1,0 +1,55 @@
+"""LB101: a member of etcd that does not answer, knows no leader, or belongs to another cluster."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+
+from lbctl.doctor.case import Case
+from lbctl.doctor.evidence.cluster import Cluster, Seen, cluster
+from lbctl.doctor.finding import Check, Level, Symptom
+
+
+async def examine(case: Case) -> Sequence[Symptom]:
+    """Look at every member by itself."""
+    found = await case.once(cluster)
+    return [*_ill(found), *_strangers(found), *_unstarted(found)]
+
+
+def _ill(found: Cluster) -> Iterator[Symptom]:
+    for seen in found.seen:
+        check = f"etcdctl --endpoints={seen.endpoint} endpoint health"
+        if seen.status is None:
+            yield Symptom(_silence(seen), seen.endpoint, command=check, level=None if seen.named else Level.WARN)
+        elif not seen.status.leader:
+            yield Symptom("the member knows of no leader: it answers no reads", seen.endpoint, command=check)
+
+
+def _silence(seen: Seen) -> str:
+    reason = seen.reason.rpartition("(")[2].rstrip(")")
+    where = "" if seen.named else " at the address that it gives to clients"
+    return f"the member does not answer{where}: {reason}"
+
+
+def _strangers(found: Cluster) -> Iterator[Symptom]:
+    """Endpoints of another cluster than the first that answers."""
+    answered = [seen.status for seen in found.seen if seen.named and seen.status is not None]
+    for status in answered:
+        if status.cluster != answered[0].cluster:
+            what = f"the endpoint belongs to another cluster than {answered[0].endpoint}"
+            yield Symptom(what, status.endpoint, command=f"etcdctl --endpoints={status.endpoint} member list")
+
+
+def _unstarted(found: Cluster) -> Iterator[Symptom]:
+    for member in found.members:
+        if not member.name:
+            yield Symptom("the member was added and has never started", f"{member.id:x}", level=Level.WARN)
+
+
+CHECK = Check(
+    "LB101",
+    "etcd member",
+    Level.ERROR,
+    why="With half of its members gone etcd answers nobody: registrations expire, and clients keep old lists.",
+    fix="start the member again, or take its endpoint off the list",
+    examine=examine,
+)

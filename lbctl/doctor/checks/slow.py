@@ -1,0 +1,47 @@
+"""LB403: a backend that is much slower than the others of its service."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from statistics import median
+from typing import Final
+
+from lbctl.doctor.case import Case
+from lbctl.doctor.evidence.probe import probes
+from lbctl.doctor.finding import Check, Level, Needs, Symptom
+from lbctl.doctor.rotation import command
+from lbctl.model import Service
+from lbctl.stats.report import Report
+
+FACTOR: Final = 3.0
+LEAST_US: Final = 2_000.0  # of difference: below that a machine's own noise is as large
+ENOUGH: Final = 10  # calls of a backend that make a median
+
+
+async def examine(case: Case) -> Sequence[Symptom]:
+    """Compare the medians of every service's backends."""
+    reports = await case.once(probes)
+    judged = ((each, reports[each.prefix]) for each in case.services if each.prefix in reports)
+    return [symptom for service, report in judged for symptom in _slow(service, report)]
+
+
+def _slow(service: Service, report: Report) -> Iterator[Symptom]:
+    p50 = {row.address: row.latency.quantiles([0.5])[0] for row in report.backends if row.latency.total >= ENOUGH}
+    for address, own in p50.items():
+        others = [each for other, each in p50.items() if other != address]
+        usual = median(others) if others else own
+        if own >= FACTOR * usual and own - usual >= LEAST_US:
+            what = f"p50 {own / 1e3:.1f}ms, {own / usual:.1f} times the median of the others ({usual / 1e3:.1f}ms)"
+            again = command("hammer", service.name, "-n", str(report.issued), "--outlier-detection")
+            yield Symptom(what, address, service.name, again)
+
+
+CHECK = Check(
+    "LB403",
+    "slow backend",
+    Level.WARN,
+    why="With turns the slowest backend decides the tail of all calls; with any policy its callers wait.",
+    fix="look at its machine; meanwhile lower its weight, or choose a policy that goes by latency",
+    examine=examine,
+    needs=Needs.PROBE,
+)

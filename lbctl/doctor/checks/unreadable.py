@@ -1,0 +1,42 @@
+"""LB204: a key among registrations whose value is of no use, or doubtful."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from lbctl.doctor.case import Case
+from lbctl.doctor.checks.weights import WEIGHT
+from lbctl.doctor.finding import Check, Level, Symptom
+from lbctl.doctor.rotation import command
+
+
+async def examine(case: Case) -> Sequence[Symptom]:
+    """Take what the reading of the registry could not use, or wondered at; weights are LB206's."""
+    doubtful = [
+        Symptom(warning, each.address, each.service, command("ls", "--explain", each.key), Level.WARN)
+        for each in case.instances
+        for warning in each.warnings
+        if not warning.startswith(WEIGHT)
+    ]
+    return [*_unusable(case), *doubtful]
+
+
+def _unusable(case: Case) -> list[Symptom]:
+    return [
+        Symptom(
+            f"the value is no registration ({flaw.layout}, {flaw.code}): {flaw.reason}",
+            flaw.key,
+            command=command("ls", "--explain", flaw.key),
+        )
+        for flaw in case.invalid
+    ]
+
+
+CHECK = Check(
+    "LB204",
+    "unusable value",
+    Level.ERROR,
+    why="Clients skip the backend, or fail to read the whole list.",
+    fix="correct the value, or take the key away",
+    examine=examine,
+)
