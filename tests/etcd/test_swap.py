@@ -139,6 +139,13 @@ async def test_a_key_is_made_only_where_there_is_none(etcd: Etcd) -> None:
     assert await held(etcd, b"/k") == Entry(b"/k", b"new", lease, made.revision, made.revision)
 
 
+async def test_the_same_value_under_somebody_elses_lease_is_not_ours(etcd: Etcd) -> None:
+    ours, theirs = await etcd.grant(60), await etcd.grant(60)
+    await etcd.put(b"/k", b"new", theirs)
+    assert not (await swap(etcd, [Swap(b"/k", b"new", 0, ours)])).done
+    assert (await held(etcd, b"/k")).lease == theirs
+
+
 async def test_a_key_is_deleted_only_as_it_was_read(etcd: Etcd) -> None:
     read = await etcd.put(b"/k", b"old")
     await etcd.put(b"/k", b"of another")
