@@ -9,7 +9,7 @@ from lbctl.cli.drain import AddressesArgument, ServiceArgument
 from lbctl.cli.options import with_settings
 from lbctl.cli.settings import Settings
 from lbctl.cli.weight_options import WriteFlags
-from lbctl.cli.writing import FORMATS, Proposal, instances, refuse_unasked, settle
+from lbctl.cli.writing import FORMATS, Proposal, instances, refuse_unasked, settle, with_remark
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -48,6 +48,7 @@ def _offered(service: str, addresses: Sequence[str], settings: Settings) -> Prop
     from lbctl.clock import SystemClock
     from lbctl.commands.deregister import left, planned, report, with_notes
     from lbctl.commands.rewriting import Where, registered, write
+    from lbctl.discovery.registering import keeper_of
     from lbctl.discovery.weight_report import WRITTEN
     from lbctl.etcd.client import Etcd
 
@@ -66,12 +67,14 @@ def _offered(service: str, addresses: Sequence[str], settings: Settings) -> Prop
 
     found, plan = asyncio.run(prepared())
     shown = report(found, plan, SystemClock().wall())
-    remaining, name = left(found, plan), found.service.name
+    remaining, name, keeper = left(found, plan), found.service.name, keeper_of(found.service.layout)
     return Proposal(
         report=shown,
         changes=len(plan),
         question=f"Delete {'it' if len(plan) == 1 else 'them'} for every client?",
-        about=f"{instances(len(found.service.instances))}, {remaining} left",
+        about=with_remark(
+            f"{instances(len(found.service.instances))}, {remaining} left", keeper.restores or keeper.rewrites
+        ),
         warning="" if remaining else f"no instance of {name} is left",
         write=written,
     )

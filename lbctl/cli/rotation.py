@@ -8,7 +8,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, NamedTuple
 
 from lbctl.cli.settings import Settings
-from lbctl.cli.writing import Proposal, instances
+from lbctl.cli.writing import Proposal, instances, with_remark
 
 if TYPE_CHECKING:
     from lbctl.commands.rewriting import Registered, Rewrite
@@ -45,6 +45,7 @@ def offered(
     from lbctl.commands.reverting import revert
     from lbctl.commands.rewriting import Where, registered, write_each
     from lbctl.commands.weight import left_in_rotation, report
+    from lbctl.discovery.registering import keeper_of
     from lbctl.discovery.weight_report import WRITTEN
     from lbctl.etcd.client import Etcd
 
@@ -71,7 +72,10 @@ def offered(
         report=shown,
         changes=changes,
         question=f"{ask(changes)} for every client?",
-        about=f"{instances(len(found.service.instances))}, {left} left in the rotation",
+        about=with_remark(
+            f"{instances(len(found.service.instances))}, {left} left in the rotation",
+            keeper_of(found.service.layout).rewrites,
+        ),
         warning="" if left else f"no instance of {name} is left in the rotation",
         write=written,
     )

@@ -132,6 +132,11 @@ def instances(count: int) -> str:
     return "1 instance" if count == 1 else f"{count} instances"
 
 
+def with_remark(about: str, remark: str) -> str:
+    """What is asked about, and below it what speaks against it, if anything."""
+    return f"{about}\n{remark}" if remark else about
+
+
 def read_only(settings: Settings) -> UsageError:
     """Say that nothing may be written, and since when."""
     return UsageError(

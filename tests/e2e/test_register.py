@@ -253,6 +253,15 @@ async def test_on_a_terminal_a_key_that_is_there_is_asked_about(own: Etcd) -> No
     await lease_of(own)
 
 
+async def test_whoever_is_asked_knows_that_the_owner_may_undo_it(own: Etcd) -> None:
+    await own.put(b"user.rpc/7587878123456782001", A.encode())
+    _, _, err = await typed(b"n\n", "deregister", "user.rpc", A, etcd=own.endpoints[0])
+    assert err.endswith(
+        "1 instance, 0 left\ngo-zero puts a key back as soon as it is deleted\n"
+        "Delete it for every client? [y/N] nothing was written\n"
+    )
+
+
 async def test_on_a_terminal_a_drain_and_a_deletion_are_asked_about(own: Etcd) -> None:
     await own.put(KEY, b"127.0.0.1:50061|3")
     status, out, err = await typed(b"\n", "drain", "echo", A, etcd=own.endpoints[0])
