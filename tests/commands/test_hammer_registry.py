@@ -112,7 +112,7 @@ async def test_what_joined_before_the_first_call_is_called(etcd: Etcd) -> None:
     assert [event.text for event in report.events] == ["resolved /services/echo/: 2 backends of echo"]
 
 
-async def test_the_same_address_under_two_keys_is_two_backends(etcd: Etcd) -> None:
+async def test_the_same_address_under_two_keys_is_one_backend_as_the_newer_key_has_it(etcd: Etcd) -> None:
     async def nothing() -> None:
         return
 
@@ -121,8 +121,8 @@ async def test_the_same_address_under_two_keys_is_two_backends(etcd: Etcd) -> No
         await etcd.put(b"/services/echo/127.0.0.1:9", f"{endpoint}|3".encode())
         report = (await hammered(etcd)).report
     assert report is not None
-    assert sorted(row.picks for row in report.backends) == [10, 30]
-    assert {row.address for row in report.backends} == {str(endpoint)}
+    assert [(row.address, row.picks, row.weight) for row in report.backends] == [(str(endpoint), 40, 3)]
+    assert "registered under 2 keys: it counts once" in [event.text for event in report.events]
 
 
 async def test_a_service_may_be_meant_by_its_prefix(etcd: Etcd) -> None:
