@@ -73,6 +73,7 @@ class Notices:
                 await self._news.wait()
 
 
+@pytest.mark.slow
 async def test_a_registration_outlives_its_ttl_and_ends_with_its_keeper(etcd: Etcd) -> None:
     async with LeaseKeeper(etcd, spell, ttl_s=1) as keeper:
         lease = keeper.lease
@@ -98,6 +99,7 @@ async def test_a_revoked_lease_is_granted_anew_and_the_key_comes_back(etcd: Etcd
         assert (entry.value, entry.lease) == (VALUE, keeper.lease)
 
 
+@pytest.mark.slow
 async def test_an_outage_longer_than_the_ttl_is_survived_and_told_once(own_etcd: EtcdServer) -> None:
     notices = Notices()
     async with Etcd(EtcdConfig((own_etcd.endpoint,))) as etcd, LeaseKeeper(etcd, spell, 2, notices):

@@ -39,6 +39,7 @@ async def test_a_value_is_swapped_under_the_lease_that_its_key_has(etcd: Etcd) -
     assert await etcd.get(b"/k") is None, "the key still goes with its lease"
 
 
+@pytest.mark.slow
 async def test_a_swap_does_not_renew_the_lease(own_etcd: EtcdServer) -> None:
     async with Etcd(EtcdConfig((own_etcd.endpoint,))) as etcd:
         lease = await etcd.grant(2)
