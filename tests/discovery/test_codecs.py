@@ -109,7 +109,7 @@ def test_bad_text_is_shown_with_its_code_where_a_registration_is_expected(value:
         (b'"10.0.0.1:80"', "unknown_layout"),
         (b'["10.0.0.1:80"]', "unknown_layout"),
         (b"[1, 2]", "unknown_layout"),
-        (b"undefined", "not_json"),
+        (b"undefined", "unknown_layout"),
         (b"{}", "no_address"),
         (b'{"qps":5}', "no_address"),
         (b'{"addr":""}', "no_address"),

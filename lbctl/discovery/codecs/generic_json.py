@@ -21,6 +21,7 @@ from lbctl.model import Endpoint
 _ADDRESSES: Final = ("addr", "address", "endpoint", "target", "hostport")
 _HOSTS: Final = ("host", "ip", "addr", "address")
 _EXTRAS: Final = ("id", "version", "env", "region", "zone", "group")
+_UNDEFINED: Final = b"undefined"
 _SECRETS: Final = frozenset(
     ("password", "passwd", "pass", "secret", "token", "dsn", "user", "username", "database", "db", "apikey", "api_key")
 )
@@ -31,6 +32,8 @@ def parse(record: Record, claim: Claim) -> Found | None:
     if not looks_like_json(record.value):
         return None
     try:
+        if record.value.strip() == _UNDEFINED:
+            raise Unusable("unknown_layout", "what JavaScript spells where there is no value")
         document = {name.lower(): value for name, value in record.members().items()}  # as Go's readers do
         if document.keys() & _SECRETS or _leads_elsewhere(document):
             return None
