@@ -9,6 +9,8 @@ from hypothesis import strategies as st
 
 from lbctl.discovery.catalog import Catalog
 from lbctl.discovery.codecs import CODECS, Claim, Record
+from lbctl.discovery.flaws import Unusable
+from lbctl.discovery.weights import reweighed
 from lbctl.model import Entry, Instance, Invalid
 
 SEED_SIBLING = (b"/services/echo/127.0.0.1:1", b"127.0.0.1:1|5")
@@ -388,3 +390,25 @@ def test_every_key_is_an_instance_or_invalid_or_counted(entries: list[tuple[byte
     services, invalid, foreign = catalog.read()
 
     assert sum(len(service.instances) for service in services) + len(invalid) + foreign == len(entries)
+
+
+@pytest.mark.parametrize(
+    ("value", "written"),
+    [
+        ('{"addr":"h:1","weight":2}', '{"addr":"h:1","weight":7}'),
+        ('{ "Weight" : "2", "addr":"h:1" }\n', '{ "Weight" : "7", "addr":"h:1" }\n'),
+        ('{"addr":"h:1","metadata":{"a":1,"weight":"8"}}', '{"addr":"h:1","metadata":{"a":1,"weight":"7"}}'),
+        ('{"addr":"h:1","weight":null,"metadata":{"weight":8}}', '{"addr":"h:1","weight":7,"metadata":{"weight":8}}'),
+    ],
+)
+def test_a_json_weight_is_written_where_it_stands_as_it_is_spelled(value: str, written: str) -> None:
+    assert reweighed("json", "/services/echo/x", value.encode(), 7).decode() == written
+    instance = read(b"/services/echo/x", written.encode())
+    assert isinstance(instance, Instance)
+    assert instance.weight == 7
+
+
+def test_json_without_a_weight_gets_none() -> None:
+    for value in (b'{"addr":"h:1"}', b'{"addr":"h:1","metadata":{}}', b'{"addr":"h:1","metadata":"x"}'):
+        with pytest.raises(Unusable, match="no weight"):
+            reweighed("json", "/services/echo/x", value, 7)
