@@ -60,6 +60,10 @@ class _Etcd:
     ]
     cert: Annotated[str | None, option("--cert", text="client certificate for etcd", metavar="FILE", panel=_ETCD)]
     key: Annotated[str | None, option("--key", text="private key of --cert", metavar="FILE", panel=_ETCD)]
+    insecure_skip_tls_verify: Annotated[
+        bool | None,
+        switch("--insecure-skip-tls-verify", text="take whatever certificate etcd shows (for tests)", panel=_ETCD),
+    ]
     dial_timeout: Annotated[
         str | None,
         option("--dial-timeout", text="how long to wait for etcd to answer (default 2s)", metavar="TIME", panel=_ETCD),

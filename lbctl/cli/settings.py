@@ -88,6 +88,8 @@ SETTINGS = (
     _etcd("cacert", _text),
     _etcd("cert", _text),
     _etcd("key", _text),
+    _etcd("insecure_skip_tls_verify", truth, default=False),
+    _etcd("insecure_transport", truth, default=True),
     _etcd("dial_timeout", parse_positive_duration, 2.0),
     _etcd("command_timeout", parse_positive_duration, 5.0),
     Setting("layout", _layout, None, ("LBCTL_LAYOUT", "LBCTL_FORMAT"), "layout", was="format"),
@@ -148,7 +150,8 @@ class Settings:
     cacert: Path | None
     cert: Path | None
     key: Path | None
-    tls: bool  # any certificate file, or an https:// endpoint
+    tls: bool  # any certificate file, an https:// endpoint, or ETCDCTL_INSECURE_TRANSPORT=false
+    insecure_skip_tls_verify: bool
     dial_timeout_s: float
     command_timeout_s: float
     layout: str | None  # its name; None: whichever recognises a key
@@ -262,6 +265,7 @@ def _settled(values: dict[str, Any], origins: Mapping[str, str]) -> Settings:
         endpoints = parse_endpoints(addresses)
     except ValueError as error:
         raise UsageError(f"{origins.get('endpoints', '--endpoints')}: {error}") from None
+    encrypted = not values.pop("insecure_transport")
     cert, key, cacert = _path(values.pop("cert")), _path(values.pop("key")), _path(values.pop("cacert"))
     if origins.get("policy") == "LBCTL_POLICY" and origins.get("policy_opt") != "LBCTL_POLICY_OPT":
         values["policy_opt"] = None  # of the policy that the variable replaces
@@ -272,7 +276,7 @@ def _settled(values: dict[str, Any], origins: Mapping[str, str]) -> Settings:
         cacert=cacert,
         cert=cert,
         key=key,
-        tls=names_https(addresses) or cert is not None or cacert is not None,
+        tls=encrypted or names_https(addresses) or cert is not None or cacert is not None,
         secret=values.pop("password"),
         log_file=_path(values.pop("log_file")),
         dial_timeout_s=values.pop("dial_timeout"),

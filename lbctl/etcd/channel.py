@@ -11,6 +11,7 @@ import grpc.aio
 
 from lbctl.etcd.config import EtcdConfig, read_file
 from lbctl.etcd.failures import SessionClosed
+from lbctl.etcd.pinning import Pin
 from lbctl.etcd.stubs import Message, rpc
 
 Metadata = tuple[tuple[str, str], ...]
@@ -41,9 +42,11 @@ class Stream(Protocol):
 class Channel:
     """One connection to one endpoint, with the stubs lbctl uses."""
 
-    def __init__(self, config: EtcdConfig, endpoint: str, max_message: int = _UNLIMITED) -> None:
+    def __init__(
+        self, config: EtcdConfig, endpoint: str, max_message: int = _UNLIMITED, pin: Pin | None = None
+    ) -> None:
         self.endpoint = endpoint
-        self._channel = _open(config, endpoint, max_message)
+        self._channel = _open(config, endpoint, max_message, pin)
         self._streams: list[Stream] = []
         self.closed = asyncio.Event()
         self.kv = rpc.KVStub(self._channel)
@@ -77,13 +80,15 @@ class Channel:
         await self._channel.close(None)
 
 
-def _open(config: EtcdConfig, endpoint: str, max_message: int) -> grpc.aio.Channel:
+def _open(config: EtcdConfig, endpoint: str, max_message: int, pin: Pin | None) -> grpc.aio.Channel:
     options: list[tuple[str, Any]] = [*_OPTIONS, *_keepalive(config), ("grpc.max_receive_message_length", max_message)]
     if not config.secure:
         return grpc.aio.insecure_channel(endpoint, options)
-    if config.server_name:
-        options.append(("grpc.ssl_target_name_override", config.server_name))
-    credentials = grpc.ssl_channel_credentials(read_file(config.cacert), read_file(config.key), read_file(config.cert))
+    name = pin.name if pin else config.server_name
+    if name:
+        options.append(("grpc.ssl_target_name_override", name))
+    trusted = pin.certificate if pin else read_file(config.cacert)
+    credentials = grpc.ssl_channel_credentials(trusted, read_file(config.key), read_file(config.cert))
     return grpc.aio.secure_channel(endpoint, credentials, options)
 
 

@@ -23,6 +23,7 @@ class EtcdConfig:
     cert: str | None = None
     key: str | None = None
     tls: bool = False  # TLS with the system's authorities: an https:// endpoint
+    skip_verify: bool = False  # take every certificate that etcd shows
     server_name: str | None = None  # the name the certificate must have, where it is not the endpoint's
     dial_timeout_s: float = 2.0
     command_timeout_s: float = 5.0

@@ -11,7 +11,7 @@ from lbctl.errors import RegistryError
 
 HINT_UNREACHABLE = "set --endpoints or ETCDCTL_ENDPOINTS, or start one with: lbctl demo"
 HINT_USER = "give --user NAME and --password-file FILE"
-_HINT_TLS = "check --cacert, --cert and --key, and that the endpoint really speaks TLS"
+_HINT_TLS = "check --cacert, --cert, --key, and whether the endpoints are https:// or http://"
 
 
 class Unreachable(RegistryError):
@@ -71,6 +71,8 @@ _REASONS: tuple[tuple[re.Pattern[str], str], ...] = tuple(
     for pattern, reason in (
         ("connection refused", "connection refused"),
         ("hostname verification", "the certificate is for another name"),
+        ("certificate has expired", "its certificate has expired"),
+        ("certificate is not yet valid", "its certificate is not valid yet"),
         ("certificate_verify_failed", "its certificate is not trusted"),
         ("alert_(bad|unsupported)_certificate|certificate_required|alert_certificate|unknown_ca", _CLIENT_CERTIFICATE),
         ("handshake failed", "TLS handshake failed"),

@@ -14,6 +14,7 @@ from lbctl.etcd.backoff import Backoff
 from lbctl.etcd.channel import Channel, Metadata
 from lbctl.etcd.config import EtcdConfig
 from lbctl.etcd.failures import Kind, SessionClosed, kind_of, reason_of, refused, unreachable
+from lbctl.etcd.pinning import Pin, shown_by
 from lbctl.etcd.stubs import Message, pb
 
 Method = Callable[[Channel], Any]
@@ -42,6 +43,7 @@ class Session:
         self._at = 0
         self._unary: dict[str, Channel] = {}
         self._streams: set[Channel] = set()
+        self._pins: dict[str, Pin] = {}
         self._token: str | None = None
         self._login = asyncio.Lock()
 
@@ -59,6 +61,7 @@ class Session:
         deadlines, backoff = Deadlines(self.config, clock()), Backoff(self.rng, 0.05, 0.5)
         may_log_in = self.config.user is not None
         while True:
+            await self.learn_certificate(self.endpoint)
             channel = self._channel()
             connected = channel.connected
             try:
@@ -101,10 +104,19 @@ class Session:
         """Name the endpoint of a stream's n-th attempt; streams go round on their own."""
         return self.config.endpoints[attempt % len(self.config.endpoints)]
 
+    async def learn_certificate(self, endpoint: str) -> None:
+        """Take the certificate that an endpoint shows for good, where none is to be verified."""
+        if not (self.config.secure and self.config.skip_verify) or endpoint in self._pins:
+            return
+        pin = await asyncio.to_thread(shown_by, endpoint, self.config)
+        if pin is not None:
+            self._pins[endpoint] = pin
+
     def open_stream_channel(self, attempt: int) -> Channel:
         """Open a connection that serves one stream alone; ``attempt`` counts through the endpoints."""
         self._check_open()
-        channel = Channel(self.config, self.stream_endpoint(attempt))
+        endpoint = self.stream_endpoint(attempt)
+        channel = Channel(self.config, endpoint, pin=self._pins.get(endpoint))
         self._streams.add(channel)
         return channel
 
@@ -129,7 +141,7 @@ class Session:
         self._check_open()
         endpoint = self.config.endpoints[self._at]
         if endpoint not in self._unary:
-            self._unary[endpoint] = Channel(self.config, endpoint, self.config.max_answer)
+            self._unary[endpoint] = Channel(self.config, endpoint, self.config.max_answer, self._pins.get(endpoint))
         return self._unary[endpoint]
 
     def _rotate(self, failed: Channel) -> None:

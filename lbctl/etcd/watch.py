@@ -126,6 +126,7 @@ class Watcher:
 
     @asynccontextmanager
     async def _stream(self) -> AsyncIterator[tuple[WatchStream, str]]:
+        await self._session.learn_certificate(self._session.stream_endpoint(self._attempt))
         channel = self._session.open_stream_channel(self._attempt)
         stream = WatchStream(self._session, channel, prefix_range(self._prefix))
         try:

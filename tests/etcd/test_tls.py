@@ -7,6 +7,7 @@ import json
 import os
 import sys
 from collections.abc import Mapping
+from dataclasses import replace
 
 import pytest
 
@@ -71,6 +72,32 @@ async def test_a_client_certificate_is_shown_where_etcd_asks_for_one() -> None:
     assert mixed == f"etcd {server.endpoint}: the certificates given cannot be used"
 
 
+@pytest.mark.parametrize("name", ["server", "other", "alone"])  # of an unknown authority, for another name, its own
+async def test_whatever_certificate_is_shown_is_taken_where_that_is_asked_for(name: str) -> None:
+    shown = {"cert-file": str(CERTS / f"{name}.pem"), "key-file": str(CERTS / f"{name}.key")}
+    wants = {"client-cert-auth": "true", "trusted-ca-file": CA}
+    async with member({**shown, **wants}) as server:
+        config = EtcdConfig((server.endpoint,), tls=True, cert=CLIENT, key=CLIENT_KEY)
+        assert "its certificate is not trusted" in await refusal(config)
+        config = replace(config, skip_verify=True)
+        async with Etcd(config) as etcd, mirrored(config, b"/") as mirror:
+            await etcd.put(b"/k", b"1")
+            await mirror.until(lambda: mirror.state == {b"/k": b"1"})
+            await server.kill()
+            await mirror.hears(Lost)
+            await server.start()
+            await mirror.hears(Resumed)
+            await mirror.agrees_with(etcd, b"/")
+
+
+async def test_a_certificate_out_of_date_is_said_and_not_taken_even_then() -> None:
+    for name, reason in (("expired", "its certificate has expired"), ("early", "its certificate is not valid yet")):
+        flags = {"cert-file": str(CERTS / f"{name}.pem"), "key-file": str(CERTS / f"{name}.key")}
+        async with member(flags) as server:
+            said = await refusal(EtcdConfig((server.endpoint,), tls=True, skip_verify=True))
+        assert said == f"etcd {server.endpoint}: {reason}"
+
+
 async def test_the_variables_of_etcdctl_are_enough_for_every_way_to_prove_who_one_is() -> None:
     async with member(MUTUAL) as server:
         config = EtcdConfig((server.endpoint,), cacert=CA, cert=CLIENT, key=CLIENT_KEY)
@@ -88,8 +115,14 @@ async def test_the_variables_of_etcdctl_are_enough_for_every_way_to_prove_who_on
         }
         names = await listed(variables)
         apart = {**variables, "ETCDCTL_USER": READER[0], "ETCDCTL_PASSWORD": READER[1]}
+        insecure = {
+            **{name: value for name, value in variables.items() if name != "ETCDCTL_CACERT"},
+            "ETCDCTL_ENDPOINTS": server.endpoint,
+            "ETCDCTL_INSECURE_TRANSPORT": "false",
+            "ETCDCTL_INSECURE_SKIP_TLS_VERIFY": "true",
+        }
 
-        assert names == await listed(apart) == ["echo"]
+        assert names == await listed(apart) == await listed(insecure) == ["echo"]
 
 
 async def listed(variables: Mapping[str, str]) -> list[str]:
