@@ -20,10 +20,14 @@ async def examine(case: Case) -> Sequence[Symptom]:
     answering = [seen.endpoint for seen in (await case.once(cluster)).seen if seen.status is not None]
     skews = await asyncio.gather(*(_skew_s(case, endpoint) for endpoint in answering))
     return [
-        Symptom(f"its clock is {abs(skew):.0f}s {'ahead of' if skew > 0 else 'behind'} this machine's", endpoint)
-        for endpoint, skew in zip(answering, skews, strict=True)
-        if abs(skew) > LIMIT_S
+        _symptom(case, endpoint, skew) for endpoint, skew in zip(answering, skews, strict=True) if abs(skew) > LIMIT_S
     ]
+
+
+def _symptom(case: Case, endpoint: str, skew: float) -> Symptom:
+    what = f"its clock is {abs(skew):.0f}s {'ahead of' if skew > 0 else 'behind'} this machine's"
+    scheme = "https" if case.etcd.session.config.secure else "http"
+    return Symptom(what, endpoint, command=f"curl -sD - -o /dev/null {scheme}://{endpoint}/version; date -u")
 
 
 async def _skew_s(case: Case, endpoint: str) -> float:

@@ -24,11 +24,12 @@ async def examine(case: Case) -> Sequence[Symptom]:
     folder = (root_of(case) + FOLDER).encode()
     async with glance(case.etcd, folder) as watched:
         took_s = await _round(case, folder + secrets.token_hex(8).encode(), watched)
-    where = folder.decode()
+    where, measure = folder.decode(), f"etcdctl --endpoints={','.join(case.endpoints)} check perf"
     if took_s is None:
-        return [Symptom(f"the event of a write did not come within {_PATIENCE_S:g}s", where, level=Level.ERROR)]
+        what = f"the event of a write did not come within {_PATIENCE_S:g}s"
+        return [Symptom(what, where, command=measure, level=Level.ERROR)]
     if took_s > LIMIT_S:
-        return [Symptom(f"the event of a write came after {took_s:.1f}s", where)]
+        return [Symptom(f"the event of a write came after {took_s:.1f}s", where, command=measure)]
     return []
 
 

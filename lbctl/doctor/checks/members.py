@@ -42,12 +42,13 @@ def _strangers(found: Cluster) -> Iterator[Symptom]:
 def _unstarted(found: Cluster) -> Iterator[Symptom]:
     for member in found.members:
         if not member.name:
-            yield Symptom("the member was added and has never started", f"{member.id:x}", level=Level.WARN)
+            what = "the member was added and has never started"
+            yield Symptom(what, f"{member.id:x}", command="etcdctl member list", level=Level.WARN)
 
 
 CHECK = Check(
     "LB101",
-    "etcd member",
+    "member unhealthy",
     Level.ERROR,
     why="With half of its members gone etcd answers nobody: registrations expire, and clients keep old lists.",
     fix="start the member again, or take its endpoint off the list",

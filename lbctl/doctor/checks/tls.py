@@ -27,7 +27,7 @@ def _symptom(instance: Instance, status: Status, detail: str) -> Symptom:
 
 CHECK = Check(
     "LB302",
-    "TLS",
+    "TLS mismatch",
     Level.ERROR,
     why="Clients that go by the registration cannot connect.",
     fix="say in the registration whether the backend is secure, and give clients the authority of its certificate",

@@ -12,7 +12,6 @@ from lbctl.doctor.rotation import command
 from lbctl.errors import RegistryError
 from lbctl.model import Instance, Service
 
-
 WEIGHT: Final = "weight "  # what warnings about weights begin with
 
 
@@ -55,7 +54,7 @@ def _zero(instance: Instance, again: str, *, drained: bool) -> Symptom:
 
 CHECK = Check(
     "LB206",
-    "weight",
+    "odd weight",
     Level.WARN,
     why="Each client makes a number of its own of it, so shares differ from what was meant, and from each other.",
     fix="write a whole number, 1 or more",

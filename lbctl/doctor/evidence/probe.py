@@ -11,7 +11,7 @@ from lbctl.load.plan import Plan, Task
 from lbctl.load.run import Run
 from lbctl.model import Instance, Service
 from lbctl.rpc.health import CHECK_PATH
-from lbctl.rpc.options import Secure
+from lbctl.rpc.options import ConnectionOptions, Secure
 from lbctl.stats.report import Report
 from lbctl.wire.request import Request
 
@@ -66,4 +66,5 @@ def _task(case: Case, service: Service, backends: int) -> Task:
         plan=plan,
         request_for=request_for,
         secure_for=secure_for,
+        connection=ConnectionOptions(connect_timeout_s=case.order.timeout_s),
     )
