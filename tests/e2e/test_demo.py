@@ -164,7 +164,7 @@ def test_a_program_that_the_system_refuses_is_told_and_cleaned_up_after(
     ("arguments", "message"),
     [
         (("-b", "3", "--weights", "5,1"), "--weights has 2 values, --backends asks for 3 backends"),
-        (("--layout", "kratos"), "--layout: there is no layout 'kratos'"),
+        (("--layout", "nosuch"), "--layout: there is no layout 'nosuch'"),
         (("--etcd-bin", "/nowhere/etcd"), "no etcd binary at /nowhere/etcd"),
     ],
 )
