@@ -65,7 +65,8 @@ class Catalog:
         if not _is_text(entry.key):
             self._unclaimed.add(entry.key)
             return
-        self._parents.update(_parents(entry.key))
+        for parent in _parents(entry.key):
+            self._parents[parent] += 1
         self._askers.changed(entry.key.decode(), _parents(entry.key))
         self._decode(entry.key)
 

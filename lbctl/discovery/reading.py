@@ -43,6 +43,7 @@ class Reader:
         self._codecs = sorted(codecs, key=lambda codec: codec.name != preferred)
         guess = claim._replace(guess=True, layout=preferred)
         self._rules = [(codec, guess if codec.name == preferred else claim) for codec in self._codecs]
+        self._text_rules = [(codec, claim) for codec, claim in self._rules if not codec.objects]
         self._weak = frozenset(codec.name for codec in codecs if codec.weak)
         self._homes = tuple(root for codec in codecs if not codec.weak for root in codec.roots)
 
@@ -52,7 +53,7 @@ class Reader:
         if reason:
             return Decoded("", Place("", record.folder), skipped=reason)
         broken = None
-        for codec, claim in self._rules:
+        for codec, claim in self._rules if record.looks_like_object else self._text_rules:
             found = codec.decode(record, claim)
             if found is None:
                 continue

@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from lbctl.discovery.catalog import Catalog
-from lbctl.discovery.codecs import CODECS, Claim, Record
+from lbctl.discovery.codecs import CODECS, Claim, Codec, Record
 from lbctl.discovery.flaws import Unusable
 from lbctl.discovery.weights import reweighed
 from lbctl.model import Entry, Instance, Invalid
@@ -354,6 +354,15 @@ def test_json_of_other_layouts_is_left_to_them() -> None:
     assert kitex.layout == "kitex"
     assert read(b"/s/x/a", b'{"addr":"127.0.0.1:1"}') is None
     assert read(b"/s/x/a", b'{"Op":0,"Addr":"127.0.0.1:1","Extra":1}') is None
+
+
+@pytest.mark.parametrize("layout", [codec for codec in CODECS if codec.objects], ids=lambda codec: codec.name)
+@pytest.mark.parametrize("value", [b"", b"10.0.0.1:80", b"[{}]", b'"{}"', b"\xef\xbb\xbf{}", b"7587878123456782001"])
+def test_layouts_of_objects_make_nothing_of_other_values_unless_they_are_theirs(layout: Codec, value: bytes) -> None:
+    for root in (*layout.roots, "a/"):
+        record = Record(Entry(f"{root}b/10.0.0.1:80".encode(), value))
+        for claim in (Claim(), Claim("a/", rooted=True), Claim(guess=True)):
+            assert layout.decode(record, claim) is None
 
 
 def test_control_characters_in_a_key_make_it_invalid() -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import Any, Final, NamedTuple
 
 from lbctl.discovery.codecs.naming import name_in
@@ -102,7 +103,8 @@ class Codec:
     such status, or no client heeds it. ``unheeded`` says why clients pick an instance of weight 0 all the same.
     ``write`` spells a registration; None where lbctl registers nothing so.
     ``place(record, claim)`` says where a key of the layout stands, a broken one too. ``form`` is what key and value
-    look like, for people.
+    look like, for people. ``objects`` says that nothing is made of a value that does not begin as a JSON object, unless
+    the key is owned: nobody has to ask.
     """
 
     name: str
@@ -116,6 +118,7 @@ class Codec:
     keeper: Keeper = UNCONCERNED
     place: Callable[[Record, Claim], Place] = place_of
     form: str = ""
+    objects: bool = False
 
     def decode(self, record: Record, claim: Claim) -> Decoded | None:
         """Read one key, whatever is in it; never raises."""
@@ -144,7 +147,7 @@ class Codec:
     def _claimed_by_root(self, key: str, claim: Claim) -> Claim:
         if claim.rooted or not key.startswith(self.roots):
             return claim
-        return claim._replace(root=max((root for root in self.roots if key.startswith(root)), key=len), rooted=True)
+        return _under(claim, max((root for root in self.roots if key.startswith(root)), key=len))
 
     def _instance(self, record: Record, place: Place, draft: Draft) -> Instance:
         entry, metadata = record.entry, dict(draft.metadata)
@@ -165,6 +168,11 @@ class Codec:
             mod_revision=entry.mod_revision,
             warnings=draft.warnings,
         )
+
+
+@lru_cache(maxsize=256)
+def _under(claim: Claim, root: str) -> Claim:
+    return claim._replace(root=root, rooted=True)
 
 
 def _named(record: Record, place: Place, found: Found, named_by: str) -> Place:

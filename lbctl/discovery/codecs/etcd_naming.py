@@ -130,6 +130,7 @@ CODEC = Codec(
     "etcd-naming",
     parse,
     form="{target}/{anything} -> JSON with Op, Addr and Metadata alone",
+    objects=True,
     reweigh=reweigh,
     write=write,
 )

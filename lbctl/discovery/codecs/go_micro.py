@@ -74,6 +74,7 @@ CODEC = Codec(
     "go-micro",
     parse,
     form="/micro/registry/{service}/{node} -> JSON with name and nodes",
+    objects=True,
     roots=(_ROOT, "/micro-registry/"),
     write=write,
 )

@@ -71,6 +71,7 @@ CODEC = Codec(
     "grpc-lb",
     parse,
     form="{directory}/{name}/{version}/{id} -> JSON with InstanceId, Name and Address",
+    objects=True,
     reweigh=reweigh,
     keeper=_KEEPER,
 )

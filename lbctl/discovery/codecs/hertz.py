@@ -34,6 +34,7 @@ CODEC = Codec(
     "hertz",
     parse,
     form="hertz/registry-etcd/{service}/{addr} -> JSON with network, address, weight and tags",
+    objects=True,
     roots=(_ROOT,),
     reweigh=cloudwego.reweigh,
     keeper=_KEEPER,

@@ -37,6 +37,7 @@ CODEC = Codec(
     "kitex",
     parse,
     form="{prefix}/{service}/{addr} -> JSON with network, address, weight and tags",
+    objects=True,
     roots=("kitex/",),
     reweigh=cloudwego.reweigh,
     write=write,

@@ -91,6 +91,7 @@ CODEC = Codec(
     "kratos",
     parse,
     form="{namespace}/{name}/{id} -> JSON with name and endpoints",
+    objects=True,
     roots=(_ROOT,),
     reweigh=reweigh,
     write=write,

@@ -65,6 +65,7 @@ CODEC = Codec(
     "kratos-v1",
     parse,
     form="/{prefix}/{appid}/{hostname} -> JSON with appid and addrs",
+    objects=True,
     roots=("/kratos_etcd/",),
     reweigh=reweigh,
     keeper=_KEEPER,

@@ -20,6 +20,7 @@ TREES: Final = {
     "/apisix/consumers/": "APISIX credentials",
     "/apisix/secrets/": "APISIX secrets",
 }
+_ALL: Final = tuple(TREES)
 
 
 def why_skipped(record: Record) -> str:
@@ -27,4 +28,6 @@ def why_skipped(record: Record) -> str:
     lease = record.entry.lease
     if lease and record.leaf == f"{lease & (1 << 64) - 1:x}":
         return "a lock or an election: the key ends in its lease"
-    return next((reason for tree, reason in TREES.items() if record.key.startswith(tree)), "")
+    if not record.key.startswith(_ALL):
+        return ""
+    return next(reason for tree, reason in TREES.items() if record.key.startswith(tree))

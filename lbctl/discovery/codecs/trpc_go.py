@@ -54,6 +54,7 @@ CODEC = Codec(
     "trpc-go",
     parse,
     form="{prefix}/{service}/{host}-{port}-{pid} -> JSON with name, id and address",
+    objects=True,
     roots=(" trpc/registry/services/",),
     reweigh=reweigh,
 )
