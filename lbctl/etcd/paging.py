@@ -13,6 +13,7 @@ from lbctl.etcd.stubs import Message, pb
 from lbctl.model import Entry
 
 _PAGE: Final = 1_000
+_NAMES_PAGE: Final = 5_000  # etcd walks all of the range that is left for every page of it
 _GETS_PER_TXN: Final = 100  # etcd's default limit is 128 operations
 
 
@@ -23,13 +24,14 @@ async def pages(
 
     A page whose answer is too large is halved; a single key whose value is, is ``oversized``, and without its value.
     """
-    start, more, size, seen = keys.start, True, _PAGE, 0
+    most = _NAMES_PAGE if keys_only else _PAGE
+    start, more, size, seen = keys.start, True, most, 0
     while more and (limit is None or seen < limit):
         count = size if limit is None else min(size, limit - seen)
         part = KeyRange(start, keys.end)
         try:
             page = await _page(session, part, count, revision, keys_only=keys_only)
-            size = min(size * 2, _PAGE)
+            size = min(size * 2, most)
         except TooLarge:
             if count > 1:
                 size = count // 2
