@@ -14,6 +14,7 @@ from lbctl.etcd.config import EtcdConfig
 from lbctl.etcd.events import Changes, Snapshot
 from lbctl.etcd.keepalive import KeyTaken, LeaseKeeper
 from lbctl.model import Entry
+from tests.etcd.members import cluster, leader_of
 from tests.etcd.proxy import TcpProxy
 
 pytestmark = pytest.mark.e2e
@@ -65,6 +66,13 @@ class Notices:
     def __call__(self, line: str) -> None:
         self.lines.append(line)
         self._news.set()
+
+    async def until_last(self, text: str, within_s: float = 60.0) -> None:
+        """Wait until the last line is one that contains a text."""
+        async with asyncio.timeout(within_s):
+            while not self.lines or text not in self.lines[-1]:
+                self._news.clear()
+                await self._news.wait()
 
     async def until(self, text: str, within_s: float = 20.0, times: int = 1) -> None:
         async with asyncio.timeout(within_s):
@@ -281,3 +289,21 @@ async def test_outages_one_after_the_other_are_all_survived(own_etcd: EtcdServer
             await own_etcd.restart()
             await notices.until("the lease was kept", times=number)
             assert (await held(etcd)).lease == keeper.lease
+
+
+@pytest.mark.slow
+async def test_the_loss_of_a_leader_and_then_of_the_quorum_is_survived() -> None:
+    notices = Notices()
+    async with cluster() as members:
+        config = EtcdConfig(tuple(each.endpoint for each in members))
+        async with Etcd(config) as etcd, LeaseKeeper(etcd, spell, 5, notices, read_at=0, restores=True) as keeper:
+            leader = await leader_of(members)
+            other = next(each for each in members if each is not leader)
+            await leader.kill()
+            await comes(etcd, keeper)
+            await other.kill()
+            await notices.until_last("etcd does not answer")
+            for each in (leader, other):
+                await each.start()
+            await notices.until_last("the lease")  # was kept, or had expired
+            await comes(etcd, keeper)
