@@ -43,16 +43,12 @@ class HealthCheck:
 
 async def run(etcd: Etcd | None, request: HealthCheck) -> Checkup:
     """Ask every backend once; raises NotFound for a service that is not there or has no usable instance."""
-    from lbctl.rpc.health import Prober
+    from lbctl.rpc.health import check_all
 
     registry = await registered(etcd, request)
     found = tuple(backends(registry))
     ways: dict[Endpoint, Access] = {each.endpoint: request.access_for(each) for each in reversed(found)}
-    async with Prober() as prober:
-        checks = (
-            prober.check(*way, service=request.asked, timeout_s=request.timeout_s) for way in reversed(ways.items())
-        )
-        answers = dict(zip(reversed(ways), await asyncio.gather(*checks), strict=True))
+    answers = await check_all(ways, service=request.asked, timeout_s=request.timeout_s)
     return Checkup(registry.revision, rows(found, answers), request.asked, request.strict)
 
 

@@ -20,7 +20,7 @@ from lbctl.rpc.obstacle import Obstacle, is_late, silent, told
 from lbctl.rpc.probe import connect, explain
 
 if TYPE_CHECKING:
-    from collections.abc import Collection
+    from collections.abc import Collection, Mapping
     from types import TracebackType
 
 CHECK_PATH: Final = "/grpc.health.v1.Health/Check"
@@ -58,6 +58,20 @@ async def check(endpoint: Endpoint, access: Access = PLAIN, *, service: str = ""
     """Check a backend once on a connection made for it; ``service`` "" asks for the server as a whole."""
     async with Prober() as prober:
         return await prober.check(endpoint, access, service=service, timeout_s=timeout_s)
+
+
+async def check_all(
+    ways: Mapping[Endpoint, Access], *, service: str = "", timeout_s: float = 1.0, at_once: int = 32
+) -> dict[Endpoint, Health]:
+    """Check many backends once, a few at a time, over connections that are closed at once."""
+    slots = asyncio.Semaphore(at_once)
+
+    async def one(endpoint: Endpoint, access: Access) -> Health:
+        async with slots:
+            return await check(endpoint, access, service=service, timeout_s=timeout_s)
+
+    answers = await asyncio.gather(*(one(*way) for way in ways.items()))
+    return dict(zip(ways, answers, strict=True))
 
 
 class _Kept(NamedTuple):

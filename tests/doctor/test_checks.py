@@ -15,7 +15,8 @@ from lbctl.balance.load_report import LoadReport
 from lbctl.balance.policies.table import BY_NAME
 from lbctl.clock import SystemClock
 from lbctl.doctor.case import Case, Order, chosen
-from lbctl.doctor.checks import unroutable
+from lbctl.doctor.checks import lag, unroutable
+from lbctl.doctor.checks.slow import is_slow
 from lbctl.doctor.evidence import prometheus
 from lbctl.doctor.hosts import why_unroutable
 from lbctl.doctor.table import CHECKS, selected
@@ -24,6 +25,7 @@ from lbctl.etcd.client import Etcd
 from lbctl.etcd.config import EtcdConfig
 from lbctl.model import Endpoint, Instance, Registry, Service
 from lbctl.rpc.access import plain
+from lbctl.stats.histogram import Histogram
 from tests.doctor.ward import backend, examined, registry_in, seen
 
 
@@ -95,6 +97,39 @@ async def test_a_policy_that_does_not_go_by_the_weights_is_found(etcd: Etcd) -> 
         assert seen(found) == [("LB401", "warn", str(min(heavy, light, key=str)))]
         assert "50.0% of 120 calls" in found.findings[0].symptom.what
         assert seen(await examined(etcd, select=("LB401",), policy="weighted_random", probe=600)) == []
+
+
+@pytest.mark.parametrize(
+    ("times_us", "slow"),
+    [
+        ([9_000] * 20, True),
+        ([900] * 5 + [9_000] * 15, False),  # left waiting for a while
+        ([2_500] * 20, False),  # three times, and less than 2 ms more
+        ([1_600] * 20, False),
+    ],
+)
+def test_slow_is_who_is_slow_at_best_too(times_us: list[int], slow: bool) -> None:
+    measured = Histogram()
+    for each in times_us:
+        measured.record(each)
+    assert is_slow(measured, usual_us=800.0) == slow
+
+
+@pytest.mark.parametrize(
+    ("prefix", "name", "folder"),
+    [
+        ("/services/echo/", "echo", "/services/"),
+        ("user.rpc/", "user.rpc", ""),
+        ("/services/rollout/", "services/rollout", "/services/"),
+        ("/a/b/", "named by its value", "/a/"),
+    ],
+)
+async def test_the_canary_has_a_folder_beside_the_keys_of_the_service(prefix: str, name: str, folder: str) -> None:
+    found = Service(name, "seed", prefix, (Instance(f"{prefix}1", name, "seed", Endpoint("10.0.0.1", 1)),))
+    async with Etcd(EtcdConfig()) as client:
+        order = Order(BY_NAME["smooth_wrr"], plain, service=name)
+        async with Case(client, order, SystemClock(), Random(1), Registry(1, (found,))) as case:
+            assert lag.root_of(case) == folder
 
 
 async def test_too_few_calls_to_judge_are_told_as_a_note(etcd: Etcd) -> None:

@@ -37,10 +37,9 @@ def root_of(case: Case) -> str:
     """The folder that the services are in: a key of ours among the keys of one would be an instance to its clients."""
     if case.order.service is None and case.order.prefix:
         return case.order.prefix.rstrip("/") + "/"
-    if not case.services:
-        return ""
-    first = case.services[0]
-    return first.prefix.removesuffix("/").removesuffix(first.name)
+    prefix = case.services[0].prefix if case.services else ""
+    folder, slash, _ = prefix.rstrip("/").rpartition("/")
+    return folder + slash
 
 
 async def _round(case: Case, key: bytes, watched: Glance) -> float | None:

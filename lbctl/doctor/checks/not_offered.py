@@ -4,13 +4,15 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
+from typing import Final
 
 from lbctl.doctor.case import Case
 from lbctl.doctor.evidence.offers import offers
 from lbctl.doctor.finding import Check, Level, Symptom
 from lbctl.doctor.rotation import command, picked
 from lbctl.model import Endpoint, Service
-from lbctl.rpc.lookup import is_infrastructure
+
+_INFRASTRUCTURE: Final = ("grpc.", "xds.service.")
 
 Offers = Mapping[Endpoint, tuple[str, ...] | None]
 
@@ -33,7 +35,7 @@ def _lacking(service: Service, found: Offers) -> Iterator[Symptom]:
 
 def _own(listing: tuple[str, ...] | None) -> frozenset[str] | None:
     """What a backend offers besides gRPC's own services."""
-    return None if listing is None else frozenset(name for name in listing if not is_infrastructure(name))
+    return None if listing is None else frozenset(name for name in listing if not name.startswith(_INFRASTRUCTURE))
 
 
 def _wanted(service: Service, told: Sequence[frozenset[str]]) -> frozenset[str]:

@@ -2,20 +2,16 @@
 
 from __future__ import annotations
 
-import asyncio
 from collections.abc import Mapping
 
 from lbctl.doctor.case import Case
 from lbctl.model import Endpoint
-from lbctl.rpc.health import Health, Prober
+from lbctl.rpc.health import Health, check_all
 
 
 async def health(case: Case) -> Mapping[Endpoint, Health]:
     """What every address says of itself, or why it does not."""
-    ways = case.ways
-    async with Prober() as prober:
-        checks = (prober.check(*way, timeout_s=case.order.timeout_s) for way in ways.items())
-        return dict(zip(ways, await asyncio.gather(*checks), strict=True))
+    return await check_all(case.ways, timeout_s=case.order.timeout_s)
 
 
 async def reachable(case: Case) -> tuple[Endpoint, ...]:
