@@ -15,6 +15,7 @@ from lbctl.discovery.codecs.hosts import endpoint_at
 from lbctl.discovery.codecs.members import Members
 from lbctl.discovery.codecs.protocols import spoken
 from lbctl.discovery.codecs.record import Record
+from lbctl.discovery.codecs.registration import Keeper
 from lbctl.discovery.codecs.weight import parse_weight
 from lbctl.discovery.flaws import Unusable
 from lbctl.model import Endpoint
@@ -123,6 +124,7 @@ CODEC = Codec(
     parse,
     form="/apisix/upstreams/{id} -> JSON with nodes",
     reweigh=reweigh,
+    keeper=Keeper(restores="routes of APISIX that use it fail without it; its Admin API is where it is changed"),
     roots=tuple(f"{_TREE}{kind}/" for kind in _KINDS),
     place=place,
 )

@@ -6,7 +6,7 @@ from lbctl.discovery.address import is_address, parse_address
 from lbctl.discovery.codecs.base import COMMON_ROOTS, Claim, Codec, Draft, Found, Skip
 from lbctl.discovery.codecs.leaf import leaf_warnings
 from lbctl.discovery.codecs.record import Record
-from lbctl.discovery.codecs.registration import Registration, Wanted
+from lbctl.discovery.codecs.registration import Keeper, Registration, Wanted
 from lbctl.discovery.codecs.weak import answers, looks_like_json, place, stands_alone
 from lbctl.discovery.flaws import Unusable
 
@@ -49,6 +49,15 @@ def write(wanted: Wanted) -> Registration:
     return Registration(wanted.key("/services/", wanted.service, address), address.encode())
 
 
+_KEEPER = Keeper(restores="some programs of this layout, as wonaming, put a key back that is gone")
+
 CODEC = Codec(
-    "plain", parse, form="{service}/{anything} -> {addr}", roots=COMMON_ROOTS, weak=True, write=write, place=place
+    "plain",
+    parse,
+    form="{service}/{anything} -> {addr}",
+    roots=COMMON_ROOTS,
+    weak=True,
+    write=write,
+    keeper=_KEEPER,
+    place=place,
 )

@@ -50,8 +50,8 @@ def compact(document: Mapping[str, object]) -> bytes:
 class Keeper(NamedTuple):
     """What programs that register themselves in a layout do about changes of others, besides registering anew one day.
 
-    ``rewrites`` says when their own value comes back over another, ``restores`` when a key that was deleted does; empty
-    where they do not look at their key again.
+    ``rewrites`` says when their own value comes back over another, ``restores`` when a key that was deleted does, or
+    what else follows from that; empty where they do not look at their key again.
     """
 
     rewrites: str = ""
