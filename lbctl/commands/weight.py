@@ -7,6 +7,7 @@ from datetime import datetime
 from typing import NamedTuple
 
 from lbctl.commands.rewriting import Registered, Rewrite, afterwards, in_rotation, instance_of, text
+from lbctl.discovery.backends import decisive
 from lbctl.discovery.flaws import Unusable
 from lbctl.discovery.weight_report import DRY_RUN, UNCHANGED, WEIGHT, Measured, WeightReport, WeightRow
 from lbctl.discovery.weights import reweighed
@@ -79,9 +80,9 @@ def _as_it_is(found: Registered, instance: Instance, weight: int) -> Rewrite:
 
 
 def _shares(instances: Sequence[Instance]) -> dict[str, float]:
-    weights: dict[str, int] = {}
-    for each in instances:
-        weights[each.key] = weights.get(each.key, 0) + (each.effective_weight if each.status is None else 0)
+    weights = {each.key: 0 for each in instances}
+    for each in decisive(instances):
+        weights[each.key] += each.effective_weight if each.status is None else 0
     total = sum(weights.values())
     return {key: weight / total if total else 0.0 for key, weight in weights.items()}
 

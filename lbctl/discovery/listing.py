@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, NamedTuple
 
-from lbctl.discovery.backends import distinct
+from lbctl.discovery.backends import decisive
 from lbctl.model import Identity, Instance, Registry, Service
 
 if TYPE_CHECKING:
@@ -47,10 +47,10 @@ class Listing:
 def shares(service: Service) -> dict[Identity, float]:
     """Each instance's share of the calls by weight alone, 0..1; one that says it is not up gets nothing.
 
-    Where one address has several keys, one of them has its share (see ``distinct``), and the others have none.
+    Where one address has several keys, the decisive one has its share, and the others have none.
     """
     weights = {each.identity: 0 for each in service.instances}
-    for each in distinct(service.instances):
+    for each in decisive(service.instances):
         weights[each.identity] = each.effective_weight if each.status is None else 0
     total = sum(weights.values())
     return {identity: weight / total if total else 0.0 for identity, weight in weights.items()}

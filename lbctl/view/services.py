@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, TypeVar
 
 from lbctl.discovery.backends import distinct
 from lbctl.discovery.listing import Listing, Rest, shares
 from lbctl.discovery.reading import Trial
-from lbctl.model import Instance, Invalid, Service
+from lbctl.model import Endpoint, Identity, Instance, Invalid, Service
 from lbctl.view.figures import lease_id
 from lbctl.view.plain_table import Cell, Column, Rendered, render
 from lbctl.view.text import NONE, clean, duration, percent
@@ -60,9 +60,9 @@ def services_table(listing: Listing, look: Look, *, wide: bool = False) -> Rende
 
 def instances_table(listing: Listing, service: Service, look: Look, *, wide: bool = False, sort: str = "") -> Rendered:
     """Lay out one row per address of the service; ``sort`` is one of SORTS, "" for key order."""
-    share = shares(service)
+    share = _by_address(shares(service))
     keys = Counter(each.endpoint for each in service.instances)
-    rows = [_Row(listing, service, each, share[each.identity]) for each in distinct(service.instances)]
+    rows = [_Row(listing, service, each, share[each.endpoint]) for each in distinct(service.instances)]
     per_address: Column[_Row] = Column("KEYS", lambda r: Cell(str(keys[r.instance.endpoint])), keep=5, numeric=True)
     columns: list[Column[_Row]] = [
         Column("ADDRESS", lambda r: Cell(clean(r.instance.address)), shrink_to=21, cut="left"),
@@ -152,6 +152,13 @@ def in_rotation(listing: Listing, instance: Instance) -> bool:
 
 def _total_weight(service: Service) -> Cell:
     return Cell(str(sum(each.effective_weight for each in distinct(service.instances))))
+
+
+def _by_address(share: Mapping[Identity, float]) -> dict[Endpoint, float]:
+    found: dict[Endpoint, float] = {}
+    for (_, endpoint), part in share.items():
+        found[endpoint] = found.get(endpoint, 0.0) + part
+    return found
 
 
 def _is_crowded(service: Service) -> bool:
