@@ -34,6 +34,8 @@ async def examine(case: Case, checks: Sequence[Check]) -> Diagnosis:
         if check.needs is not Needs.NOTHING:
             made.append(await _made(case, check))
     beside, missing = await _beside(case)
+    prevented = tuple(skipped for each in made for skipped in each.skipped)
+    unmade = {each.code for each in prevented}
     asked_for = (Skipped(check.code, f"needs {check.needs}") for check in checks if check not in allowed)
     return Diagnosis(
         at=at,
@@ -42,9 +44,9 @@ async def examine(case: Case, checks: Sequence[Check]) -> Diagnosis:
         cluster=await _cluster(case),
         revision=case.revision,
         services=case.services,
-        checks=tuple(check.code for check in allowed),
+        checks=tuple(check.code for check in allowed if check.code not in unmade),
         findings=sorted_findings([finding for each in made for finding in each.findings]),
-        skipped=(*asked_for, *(skipped for each in made for skipped in each.skipped), *missing),
+        skipped=(*asked_for, *prevented, *missing),
         probes=await case.once(probes) if case.order.probe else {},
         beside=beside,
     )

@@ -26,7 +26,9 @@ def _trust(config: EtcdConfig) -> ssl.SSLContext | bool:
     if not config.secure:
         return False
     context = ssl.create_default_context(cafile=config.cacert)
-    context.check_hostname = config.server_name is None
+    context.check_hostname = config.server_name is None and not config.skip_verify
+    if config.skip_verify:
+        context.verify_mode = ssl.CERT_NONE
     if config.cert is not None:
         context.load_cert_chain(config.cert, config.key)
     return context

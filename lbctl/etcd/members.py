@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from typing import Final, NamedTuple
 
 import grpc
@@ -11,6 +12,7 @@ from lbctl.etcd.channel import Channel
 from lbctl.etcd.client import Etcd
 from lbctl.etcd.config import parse_endpoints
 from lbctl.etcd.failures import reason_of, unreachable
+from lbctl.etcd.pinning import shown_by
 from lbctl.etcd.stubs import pb
 
 _ALARMS: Final = {1: "NOSPACE", 2: "CORRUPT"}
@@ -58,7 +60,10 @@ async def alarms(etcd: Etcd) -> tuple[Alarm, ...]:
 
 async def status_of(etcd: Etcd, endpoint: str, timeout_s: float, clock: Clock) -> MemberStatus:
     """Ask one member alone about itself; raises Unreachable where it does not answer in time."""
-    channel = Channel(etcd.session.config, endpoint)
+    config = etcd.session.config
+    unverified = config.secure and config.skip_verify
+    pin = await asyncio.to_thread(shown_by, endpoint, config) if unverified else None
+    channel = Channel(config, endpoint, pin=pin)
     try:
         metadata = await etcd.session.credentials(channel, timeout_s)
         began_ns = clock.now_ns()
