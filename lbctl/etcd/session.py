@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable
+from collections.abc import AsyncIterator, Callable
+from contextlib import asynccontextmanager
 from random import Random
 from typing import Any
 
@@ -20,14 +21,30 @@ from lbctl.etcd.stubs import Message, pb
 Method = Callable[[Channel], Any]
 
 _MIN_TRY_S = 0.05
+_NO_ANSWER = "connected, but the request timed out; has the cluster a leader?"
+
+
+class _NoConnection(grpc.RpcError):  # type: ignore[misc]  # its stubs do not know it
+    """No connection came about in time, so nothing was sent."""
+
+    def code(self) -> grpc.StatusCode:
+        return grpc.StatusCode.DEADLINE_EXCEEDED
+
+    def details(self) -> str:
+        return "deadline exceeded"
 
 
 class Deadlines:
     """When one call gives up: sooner while there is no connection, later while etcd is at work."""
 
     def __init__(self, config: EtcdConfig, now: float) -> None:
-        self._dial = now + min(config.dial_timeout_s, config.command_timeout_s)
+        self._dial_timeout = config.dial_timeout_s
         self._command = now + config.command_timeout_s
+        self.dial_from(now)
+
+    def dial_from(self, now: float) -> None:
+        """Begin to look for a connection."""
+        self._dial = min(now + self._dial_timeout, self._command)
 
     def left(self, now: float, *, connected: bool) -> float:
         return (self._command if connected else self._dial) - now
@@ -65,9 +82,13 @@ class Session:
             channel = self._channel()
             connected = channel.connected
             try:
-                return await self._try(channel, method, request, deadlines.left(clock(), connected=connected))
+                return await self._try(channel, method, request, deadlines)
             except grpc.RpcError as error:
                 kind, failure = kind_of(error), error
+            connected = connected or channel.connected
+            at_work = kind is Kind.BUSY or (kind is Kind.TIMEOUT and channel.connected)
+            if at_work:
+                deadlines.dial_from(clock())  # there was a connection: finding another one is a new search
             if kind is Kind.STALE_TOKEN and may_log_in:
                 may_log_in = False
                 continue
@@ -75,7 +96,7 @@ class Session:
                 raise self._explain(kind, failure, channel.endpoint, connected=connected) from failure
             self._rotate(channel)  # also away from a member that says it has no leader: others may have one
             pause = backoff.next()
-            if deadlines.left(clock(), connected=kind is Kind.BUSY) < pause + _MIN_TRY_S:
+            if deadlines.left(clock(), connected=False) < pause + _MIN_TRY_S:
                 raise self._explain(kind, failure, channel.endpoint, connected=connected) from failure
             await asyncio.sleep(pause)
 
@@ -150,8 +171,21 @@ class Session:
         if endpoints[self._at] == failed.endpoint:
             self._at = (self._at + 1) % len(endpoints)
 
-    async def _try(self, channel: Channel, method: Method, request: Message, left_s: float) -> Message:
-        timeout = max(left_s / (2 if len(self.config.endpoints) > 1 else 1), _MIN_TRY_S)
+    async def _try(self, channel: Channel, method: Method, request: Message, deadlines: Deadlines) -> Message:
+        """Make the call once: with part of the time only where other endpoints may have to be tried, too."""
+        parts, now = 2 if len(self.config.endpoints) > 1 else 1, asyncio.get_running_loop().time()
+        within = max(deadlines.left(now, connected=True) / parts, _MIN_TRY_S)
+        exchange = self._exchange(channel, method, request, within)
+        if channel.connected:
+            return await exchange
+        dialling = max(deadlines.left(now, connected=False) / parts, _MIN_TRY_S)
+        async with _cancelled_at_end(asyncio.create_task(exchange)) as work:
+            done, _ = await asyncio.wait({work}, timeout=dialling)
+            if not done and not channel.connected:
+                raise _NoConnection
+            return await work
+
+    async def _exchange(self, channel: Channel, method: Method, request: Message, timeout: float) -> Message:
         metadata = await self.credentials(channel, timeout)
         channel.check_open()
         try:
@@ -169,11 +203,22 @@ class Session:
     def _explain(self, kind: Kind, error: grpc.RpcError, endpoint: str, *, connected: bool) -> RegistryError:
         if kind in {Kind.FATAL, Kind.STALE_TOKEN, Kind.BUSY}:
             return refused(error, endpoint)
-        within = self.config.command_timeout_s if connected else self.config.dial_timeout_s
-        return unreachable(self.config.endpoints, within, reason_of(error))
+        if not connected:
+            return unreachable(self.config.endpoints, self.config.dial_timeout_s, reason_of(error))
+        reason = _NO_ANSWER if kind is Kind.TIMEOUT else reason_of(error)
+        return unreachable(self.config.endpoints, self.config.command_timeout_s, reason)
 
 
 def _may_repeat(kind: Kind, *, repeatable: bool) -> bool:
     if kind is Kind.NOT_SENT:
         return True
     return repeatable and kind in {Kind.BROKEN, Kind.BUSY, Kind.TIMEOUT}
+
+
+@asynccontextmanager
+async def _cancelled_at_end(work: asyncio.Task[Message]) -> AsyncIterator[asyncio.Task[Message]]:
+    try:
+        yield work
+    finally:
+        work.cancel()
+        await asyncio.gather(work, return_exceptions=True)

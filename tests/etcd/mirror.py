@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import AsyncIterator, Callable
-from contextlib import aclosing, asynccontextmanager
+from contextlib import aclosing, asynccontextmanager, suppress
 from typing import NamedTuple
 
 import grpc.aio
@@ -75,9 +75,18 @@ class Mirror:
         await self.until(lambda: sum(isinstance(event, kind) for event in self.seen) >= times)
 
     async def agrees_with(self, etcd: Etcd, prefix: bytes) -> None:
-        """Wait, not longer than recovery may take, until the view is what a reading of etcd gives."""
-        there = {entry.key: entry.value for entry in (await etcd.range(prefix)).entries}
-        await self.until(lambda: self.state == there, RECOVERED_WITHIN_S)
+        """Wait, not longer than recovery may take, until the view is what a reading of etcd gives.
+
+        It is read again now and then: a member that thaws may still carry out what it was asked for long ago.
+        """
+        async with asyncio.timeout(RECOVERED_WITHIN_S):
+            while not await self._comes_to({each.key: each.value for each in (await etcd.range(prefix)).entries}):
+                pass
+
+    async def _comes_to(self, state: dict[bytes, bytes]) -> bool:
+        with suppress(TimeoutError):
+            await self.until(lambda: self.state == state, RECOVERED_WITHIN_S / 10)
+        return self.state == state
 
 
 @asynccontextmanager
@@ -117,4 +126,4 @@ async def history(endpoint: str, prefix: bytes, after: int, upto: int) -> list[S
                 Step(each.kv.mod_revision, each.kv.key, None if each.type else each.kv.value) for each in reply.events
             ]
         call.cancel()
-    return steps
+    return [step for step in steps if step.revision <= upto]

@@ -42,3 +42,8 @@ def test_the_password_is_never_shown() -> None:
 def test_a_certificate_that_cannot_be_read_is_named() -> None:
     with pytest.raises(RegistryError, match=r"cannot read /no/ca\.pem: No such file"):
         Channel(EtcdConfig(cacert="/no/ca.pem"), "127.0.0.1:1")
+
+
+def test_etcd_is_not_asked_whether_it_lives_more_often_than_it_bears() -> None:
+    shortest_s = 5.0  # etcd's --grpc-keepalive-min-time unless said
+    assert EtcdConfig().keepalive_s > shortest_s

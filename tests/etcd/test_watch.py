@@ -233,17 +233,19 @@ async def test_the_watch_moves_to_an_endpoint_that_lives(own_etcd: EtcdServer, e
     assert resumed.endpoint == etcd.endpoints[0]
 
 
-@pytest.mark.slow
 async def test_a_silent_connection_is_noticed_by_keepalive(etcd: Etcd, etcd_server: EtcdServer) -> None:
-    async with TcpProxy(etcd_server.port) as proxy, following(proxy.endpoint) as followed:
-        await followed.until_kind(Snapshot)
-        await etcd.put(b"/w/1", b"v")
-        await followed.until(lambda me: b"/w/1" in me.state)
-        proxy.silence()
-        await followed.until_kind(Lost, within_s=25.0)
-        await proxy.drop()
-        await etcd.put(b"/w/2", b"v")
-        await followed.until(lambda me: b"/w/2" in me.state)
+    async with TcpProxy(etcd_server.port) as proxy:
+        config = EtcdConfig((proxy.endpoint,), keepalive_s=0.3, keepalive_timeout_s=0.3)
+        async with Etcd(config) as client, aclosing(client.watch(PREFIX)) as events:
+            followed = Followed(events)
+            await followed.until_kind(Snapshot)
+            await etcd.put(b"/w/1", b"v")
+            await followed.until(lambda me: b"/w/1" in me.state)
+            proxy.silence()
+            await followed.until_kind(Lost)
+            await proxy.drop()
+            await etcd.put(b"/w/2", b"v")
+            await followed.until(lambda me: b"/w/2" in me.state)
 
 
 async def test_closing_the_client_ends_its_watches(etcd_server: EtcdServer) -> None:
