@@ -82,6 +82,8 @@ class Sink:
                 raise NotSaved(f"--save: cannot write {self._save}: {_reason(failure)}")
             if self._save is not None and not hung_up:
                 self.note(f"saved {self._save}")
+            if not hung_up and _is_registered_and_skewed(report):
+                self.note(f"hint: lbctl doctor {shlex.quote(report.service)} --probe 1000")
         if report is not None and report.end_reason == "error":
             raise _given_up(report)
         if report is not None and not hung_up:
@@ -132,6 +134,11 @@ class Sink:
         from lbctl.view.run_document import run_document
 
         return as_json(run_document(report))
+
+
+def _is_registered_and_skewed(report: Report) -> bool:
+    """Whether calls went elsewhere than they should have, to backends that the registry knows."""
+    return report.balance.verdict == "skewed" and any(row.key != row.address for row in report.backends)
 
 
 def _path(save: str, service: str) -> Path:

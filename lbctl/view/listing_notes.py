@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from shlex import quote
 from typing import Final
 
 from lbctl.discovery.backends import distinct
@@ -45,7 +46,8 @@ def _about(listing: Listing, service: Service) -> Iterator[str]:
         ready = sum(in_rotation(listing, each) for each in backends)
         total = len(backends)
         yield from _reasons(listing, service)
-        yield f"{ready} of {total} ready" + ("" if ready == total else f"; {total - ready} need a look")
+        look = f"; {total - ready} need a look: lbctl doctor {quote(clean(service.name))}"
+        yield f"{ready} of {total} ready" + ("" if ready == total else look)
 
 
 def _reasons(listing: Listing, service: Service) -> Iterator[str]:

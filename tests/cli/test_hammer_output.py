@@ -41,3 +41,15 @@ def test_a_run_that_was_given_up_by_guards_does_not_send_one_to_look_for_backend
 def test_a_completed_run_with_errors_in_it_is_0(capsys: pytest.CaptureFixture[str]) -> None:
     assert sink().finish(Finished(replace(sample(), end_reason="completed"), None)) == ExitCode.OK
     assert "Summary" in capsys.readouterr().out
+
+
+def test_a_skewed_run_of_registered_backends_says_who_may_know_why(capsys: pytest.CaptureFixture[str]) -> None:
+    run = replace(sample(), service="echo", end_reason="completed")
+    keyed = tuple(replace(row, key=f"/services/echo/{row.address}") for row in run.backends)
+    named = tuple(replace(row, key=row.address) for row in run.backends)
+    skewed = replace(run, backends=keyed, balance=replace(run.balance, verdict="skewed"))
+    sink().finish(Finished(skewed, None))
+    assert capsys.readouterr().err == "hint: lbctl doctor echo --probe 1000\n"
+    for quiet in (replace(skewed, backends=named), replace(run, balance=replace(run.balance, verdict="balanced"))):
+        sink().finish(Finished(quiet, None))
+        assert capsys.readouterr().err == ""

@@ -195,7 +195,7 @@ def test_a_check_tells_who_refuses(lbctl: Lbctl, keys: Keys, closed_port: int) -
     keys({f"/services/echo/127.0.0.1:{closed_port}": f"127.0.0.1:{closed_port}|1"})
     said = lbctl("ls", "echo", "--check", "--no-headers")
     assert said.out.split()[:5] == [f"127.0.0.1:{closed_port}", "1", "100.0%", "REFUSED", "-"]
-    assert said.err == "0 of 1 ready; 1 need a look\n"
+    assert said.err == "0 of 1 ready; 1 need a look: lbctl doctor echo\n"
     assert said.status == 0
 
 
@@ -213,7 +213,7 @@ def test_a_check_tells_why_where_a_word_does_not(lbctl: Lbctl, keys: Keys) -> No
         said = lbctl("ls", "echo", "--check", "--no-headers")
         assert [answer.exception(5) for answer in answers] == [None, None]
     assert said.out.split()[3] == "HTTP1"
-    assert said.err == f"note: {address} speaks HTTP/1.x, not HTTP/2\n0 of 1 ready; 1 need a look\n"
+    assert said.err == f"note: {address} speaks HTTP/1.x, not HTTP/2\n0 of 1 ready; 1 need a look: lbctl doctor echo\n"
 
 
 def test_quiet_leaves_only_the_result(lbctl: Lbctl, keys: Keys) -> None:

@@ -80,7 +80,7 @@ def test_of_the_reasons_that_no_word_says_five_are_told_and_the_others_counted()
     registry = Registry(20, (Service("echo", "seed", "/services/echo/", several),))
     said = list(notes(Listing(registry, health=health, checked=True), one=True, endpoints=()))
     told = [f"note: 10.0.0.{number}:50051 is odd, {number}" for number in range(2, 7)]
-    assert said == [*told, "note: and 2 more", "0 of 8 ready; 8 need a look"]
+    assert said == [*told, "note: and 2 more", "0 of 8 ready; 8 need a look: lbctl doctor echo"]
 
 
 @pytest.mark.parametrize("width", [20, 30, 40, 50, 60, 70, 80, 140])

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Final
 
+from lbctl.discovery.codecs import CODECS
 from lbctl.doctor.case import Case
 from lbctl.doctor.evidence.health import health
 from lbctl.doctor.finding import Check, Level, Symptom
@@ -36,7 +37,10 @@ def _symptom(instance: Instance, revision: int, *, gone: bool) -> Symptom:
 
 
 def _again(instance: Instance) -> str:
-    return command("register", instance.service, instance.address, "--layout", instance.layout)
+    """How it is registered under a lease, where lbctl can; else what there is to see of it."""
+    if any(codec.name == instance.layout and codec.write is not None for codec in CODECS):
+        return command("register", instance.service, instance.address, "--layout", instance.layout)
+    return command("ls", instance.service, "-o", "wide")
 
 
 CHECK = Check(
