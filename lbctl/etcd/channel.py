@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import asyncio
+import ssl
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any, Protocol
 
 import grpc
@@ -13,6 +15,8 @@ from lbctl.etcd.config import EtcdConfig, read_file
 from lbctl.etcd.failures import SessionClosed
 from lbctl.etcd.pinning import Pin
 from lbctl.etcd.stubs import Message, rpc
+
+_BUNDLES = ("/etc/ssl/certs/ca-certificates.crt", "/etc/pki/tls/certs/ca-bundle.crt", "/etc/ssl/cert.pem")
 
 Metadata = tuple[tuple[str, str], ...]
 
@@ -87,9 +91,15 @@ def _open(config: EtcdConfig, endpoint: str, max_message: int, pin: Pin | None) 
     name = pin.name if pin else config.server_name
     if name:
         options.append(("grpc.ssl_target_name_override", name))
-    trusted = pin.certificate if pin else read_file(config.cacert)
+    trusted = pin.certificate if pin else read_file(config.cacert or _authorities())
     credentials = grpc.ssl_channel_credentials(trusted, read_file(config.key), read_file(config.cert))
     return grpc.aio.secure_channel(endpoint, credentials, options)
+
+
+def _authorities() -> str | None:
+    """Name the file of those whom this system trusts (or SSL_CERT_FILE); None: gRPC has some of its own."""
+    named = (ssl.get_default_verify_paths().cafile, *_BUNDLES)
+    return next((name for name in named if name and Path(name).is_file()), None)
 
 
 def _keepalive(config: EtcdConfig) -> tuple[tuple[str, int], ...]:

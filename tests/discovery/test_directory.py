@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import asyncio
+import json
 from collections.abc import AsyncIterator, Callable
 from contextlib import aclosing, asynccontextmanager
 
@@ -129,6 +130,7 @@ async def test_a_followed_service_tells_who_joined_left_and_changed(etcd: Etcd) 
 
     ops = [[change.op for change in update.changes] for update in (joined, weighed, left, broken, healed)]
     assert ops == [[Op.JOINED], [Op.WEIGHT], [Op.LEFT], [Op.LEFT, Op.INVALID], [Op.JOINED]]
+    assert (ports(first), ports(joined), ports(healed)) == ([1], [1, 2], [1])  # what was given out stays as it was
     revisions = [update.revision for update in updates.seen]
     assert revisions == sorted(revisions)
     assert all(update.synced for update in updates.seen)
@@ -154,6 +156,23 @@ async def test_writing_the_same_value_again_changes_nothing_but_the_revision(etc
 
     assert again.changes == ()
     assert ports(again) == [1]
+
+
+async def test_two_services_of_one_process_are_told_apart_by_their_keys_and_not_by_its_id(etcd: Etcd) -> None:
+    def described(name: str, port: int) -> bytes:
+        text = {"id": "one-process", "name": name, "version": "v1", "metadata": {}}
+        return json.dumps({**text, "endpoints": [f"grpc://127.0.0.1:{port}"]}).encode()
+
+    await etcd.put(b"/microservices/orders/one-process", described("orders", 1))
+    await etcd.put(b"/microservices/users/one-process", described("users", 2))
+    async with following(etcd, "users") as updates:
+        await updates.until(lambda update: ports(update) == [2])
+        await etcd.delete(b"/microservices/orders/one-process")
+        await etcd.put(b"/microservices/users/one-process", described("users", 3))
+        moved = await updates.until(lambda update: ports(update) == [3])
+
+    assert [[change.op for change in update.changes] for update in updates.seen] == [[], [Op.MOVED]]
+    assert moved.service.name == "users"
 
 
 async def test_a_service_whose_last_instance_leaves_is_empty_and_can_fill_again(etcd: Etcd) -> None:

@@ -41,6 +41,12 @@ async def test_a_trusted_etcd_is_read_and_followed_through_a_restart() -> None:
             await mirror.agrees_with(etcd, b"/")
 
 
+async def test_who_is_trusted_on_this_system_is_trusted(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("SSL_CERT_FILE", CA)
+    async with member(TLS) as server, Etcd(EtcdConfig((server.endpoint,), tls=True)) as etcd:
+        assert (await etcd.status()).has_leader
+
+
 async def test_what_does_not_agree_is_said_within_the_time_to_dial() -> None:
     async with member(TLS) as server:
         here = (server.endpoint,)
