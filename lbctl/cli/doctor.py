@@ -38,7 +38,6 @@ EXAMPLES = (
 )
 FORMATS = ("table", "json", "short")
 _PANEL: Final = "Examination"
-_DEFAULT_TIMEOUT_S: Final = 1.0
 _LEVELS: Final = ("warn", "error")
 
 
@@ -173,7 +172,7 @@ def _order(service: str | None, flags: DoctorFlags, checks: Sequence[Check], set
         prefix=settings.prefix,
         layout=settings.layout,
         named_by=settings.service_from,
-        timeout_s=flags.timeout or _DEFAULT_TIMEOUT_S,
+        timeout_s=flags.timeout or settings.check_timeout_s,
         probe=flags.probe or 0,
         canary=flags.canary,
         prometheus=flags.prometheus or "",

@@ -37,8 +37,6 @@ EXAMPLES = (
 )
 FORMATS = ("table", "wide", "json", "yaml", "csv")
 _PANEL: Final = "Health"
-_DEFAULT_TIMEOUT_S: Final = 1.0
-_DEFAULT_INTERVAL_S: Final = 1.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -124,8 +122,8 @@ def _request(service: str | None, flags: HealthFlags, settings: Settings) -> Hea
         which=Ls(service, settings.prefix, settings.layout, named_by=settings.service_from),
         access_for=reaching.access,
         asked=flags.asked or "",
-        timeout_s=flags.timeout or _DEFAULT_TIMEOUT_S,
-        interval_s=flags.interval or _DEFAULT_INTERVAL_S,
+        timeout_s=flags.timeout or settings.check_timeout_s,
+        interval_s=flags.interval or settings.check_interval_s,
         strict=flags.strict,
         given=given("backends", flags.backends or ()),
     )
