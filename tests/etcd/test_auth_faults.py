@@ -92,7 +92,7 @@ async def test_a_role_that_is_revoked_is_told_and_waited_for(guarded: Member) ->
         await mirror.hears(Lost, 2)  # the connection, then the refusal
         await root.put(PREFIX + b"meanwhile", b"v")
         before = await guarded.served("Watch")
-        await asyncio.sleep(3.0)
+        await asyncio.sleep(2.5)
         assert await guarded.served("Watch") - before <= 3  # a second apart or more
         await permit(root, PREFIX)
         await mirror.hears(Resumed)
@@ -115,7 +115,7 @@ async def test_a_password_that_changes_is_told_and_does_not_end_in_a_storm_of_lo
         await proxy.drop()
         await mirror.hears(Lost, 2)
         before = await guarded.served("Authenticate")
-        await asyncio.sleep(3.0)
+        await asyncio.sleep(2.5)
         assert await guarded.served("Authenticate") - before <= 3
         await set_password(root, READER[0], READER[1])
         await mirror.hears(Resumed)
