@@ -119,12 +119,12 @@ def test_the_command_finds_the_demo_and_lbctl(environ: dict[str, str]) -> None:
     assert re.fullmatch(r"127\.0\.0\.1:\d+ True\n", done.stdout)
 
 
-def test_ten_thousand_calls_on_the_demo_go_where_its_weights_send_them(environ: dict[str, str]) -> None:
-    done = carry(environ, "--", "lbctl", "hammer", "echo", "Echo/Say", "-n", "10000", "-o", "json")
+def test_calls_on_the_demo_go_where_its_weights_send_them(environ: dict[str, str]) -> None:
+    done = carry(environ, "--", "lbctl", "hammer", "echo", "Echo/Say", "-n", "2100", "-o", "json")
     assert done.returncode == 0, done.stderr
     report = json.loads(done.stdout)
-    assert sorted((row["picks"] for row in report["backends"]), reverse=True) == [7143, 1429, 1428]
-    assert (report["errors"], report["codes"]) == (0, {"OK": 10000})
+    assert sorted((row["picks"] for row in report["backends"]), reverse=True) == [1500, 300, 300]
+    assert (report["errors"], report["codes"]) == (0, {"OK": 2100})
 
 
 def test_injected_errors_are_a_share_of_the_calls(environ: dict[str, str]) -> None:

@@ -8,9 +8,12 @@ import signal
 import sys
 
 import pytest
+from jsonschema import Draft202012Validator
 
 from tests.e2e.conftest import Standing
 from tests.e2e.runs import PATIENCE_S, ROOT, lbctl
+
+SCHEMA = ROOT / "docs" / "reference" / "doctor.schema.json"
 
 pytestmark = [pytest.mark.e2e, pytest.mark.slow]
 
@@ -18,7 +21,11 @@ pytestmark = [pytest.mark.e2e, pytest.mark.slow]
 async def test_a_healthy_demo_has_no_finding(demo: Standing) -> None:
     ended = await lbctl("doctor", "--probe", "700", "-o", "json", etcd=demo.etcd)
     document = json.loads(ended.out)
+    Draft202012Validator(json.loads(SCHEMA.read_text(encoding="utf-8"))).validate(document)
     assert document["findings"] == []
+    (probe,) = document["probes"]
+    assert sorted(row["picks"] for row in probe["backends"]) == [100, 100, 500]
+    assert (probe["calls"], probe["ok"], probe["verdict"]) == (700, 700, "balanced")
     assert (ended.status, ended.err) == (0, "")
     assert {each["code"] for each in document["skipped"]} == {"LB501"}
 

@@ -14,7 +14,7 @@ from tests.rpc.servers import checking, serving
 from tests.scripted import Connection, ScriptedServer
 from tests.wire import frames as h2
 
-pytestmark = pytest.mark.e2e
+pytestmark = [pytest.mark.e2e, pytest.mark.slow]
 
 PLAIN = ("-z", "60s", "-c", "6", "--ui", "plain", "--interval", "200ms", "-o", "json")
 CHECK = ("grpc.health.v1.Health/Check", "--binary-file", "/dev/null")

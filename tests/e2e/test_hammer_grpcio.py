@@ -7,7 +7,7 @@ import pytest
 from tests.e2e.conftest import Standing
 from tests.e2e.runs import Ended, hammer, lbctl, picks_by_weight
 
-pytestmark = pytest.mark.e2e
+pytestmark = [pytest.mark.e2e, pytest.mark.slow]
 
 
 async def test_the_second_engine_picks_as_the_first_one_does() -> None:

@@ -19,7 +19,7 @@ from tests.rpc.servers import V1ALPHA, Reflection, echo_files, reflecting, servi
 from tests.scripted import Connection, ScriptedServer, answering
 from tests.wire import frames as h2
 
-pytestmark = pytest.mark.e2e
+pytestmark = [pytest.mark.e2e, pytest.mark.slow]
 
 SAY = "demo.echo.v1.Echo/Say"
 

@@ -16,7 +16,7 @@ from tests.e2e.runs import Running, check, row_of, running
 from tests.rpc.servers import black_hole
 from tests.scripted import Connection, ScriptedServer
 
-pytestmark = pytest.mark.e2e
+pytestmark = [pytest.mark.e2e, pytest.mark.slow]
 
 PLAIN = ("--ui", "plain", "--interval", "100ms", "-c", "6")
 RAW = ("p.S/M", "--binary-file", "/dev/null")

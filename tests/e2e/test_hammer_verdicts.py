@@ -9,7 +9,7 @@ from tests.e2e.runs import Ended, hammer
 from tests.scripted import Connection, ScriptedServer, answering
 from tests.wire import frames as h2
 
-pytestmark = pytest.mark.e2e
+pytestmark = [pytest.mark.e2e, pytest.mark.slow]
 
 RAW = ("test.Echo/Say", "--binary-file", "/dev/null", "-o", "json")
 SAY = ("Echo/Say", "-d", '{"message": "hi"}')
