@@ -10,6 +10,7 @@ import typer
 
 from lbctl.cli.flags import Flags, one_of, option, switch
 from lbctl.cli.options import with_settings
+from lbctl.cli.policy_options import parse_policy
 from lbctl.cli.settings import Settings
 from lbctl.cli.values import parse_count, parse_positive_duration
 from lbctl.errors import ExitCode, UsageError
@@ -17,6 +18,7 @@ from lbctl.errors import ExitCode, UsageError
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
+    from lbctl.balance.policies.base import Policy
     from lbctl.doctor.case import Order
     from lbctl.doctor.diagnosis import Diagnosis
     from lbctl.doctor.finding import Check, Level
@@ -84,8 +86,14 @@ class DoctorFlags(Flags):
         ),
     ] = None
     policy: Annotated[
-        str | None,
-        option("--policy", text="the policy of --probe (default smooth_wrr)", metavar="NAME", panel=_PANEL),
+        Any,
+        option(
+            "--policy",
+            text="the policy of --probe (default smooth_wrr, or that of the settings)",
+            metavar="NAME",
+            panel=_PANEL,
+            parse=parse_policy,
+        ),
     ] = None
     canary: Annotated[
         bool,
@@ -157,16 +165,11 @@ def _refuse_contradictions(flags: DoctorFlags, settings: Settings) -> None:
 
 
 def _order(service: str | None, flags: DoctorFlags, checks: Sequence[Check], settings: Settings) -> Order:
-    from lbctl.cli.policy_options import DEFAULT_POLICY, parse_policy
     from lbctl.commands.reach import Reaching, ready_for
     from lbctl.doctor.case import Order
 
-    try:
-        policy = parse_policy(flags.policy or DEFAULT_POLICY)
-    except ValueError as error:
-        raise UsageError(f"--policy: {error}") from None
     return Order(
-        policy=policy,
+        policy=_policy(flags, settings),
         access_for=Reaching(settings.reach, ready_for(settings.reach)).access,
         service=service,
         prefix=settings.prefix,
@@ -179,6 +182,22 @@ def _order(service: str | None, flags: DoctorFlags, checks: Sequence[Check], set
         queries=(flags.prometheus_cpu or "", flags.prometheus_rps or ""),
         codes=frozenset(check.code for check in checks),
     )
+
+
+def _policy(flags: DoctorFlags, settings: Settings) -> Policy:
+    """The policy of the probe: --policy, or that of the settings; raises UsageError for one that goes by keys."""
+    from lbctl.balance.policies.table import POLICIES
+    from lbctl.cli.policy_options import DEFAULT_POLICY, chosen
+
+    if flags.probe is None:
+        return POLICIES[DEFAULT_POLICY]
+    policy = chosen(flags.policy, None, settings)
+    if policy.keyed:
+        raise UsageError(
+            f"policy {policy.name} picks by the hash key of a call, and health checks have none",
+            f"for example: lbctl hammer SERVICE --policy {policy.name} --hash-key 'zipf(1.1,1000)'",
+        )
+    return policy
 
 
 def _examined(order: Order, checks: Sequence[Check], settings: Settings) -> Diagnosis:

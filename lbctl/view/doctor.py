@@ -10,7 +10,8 @@ from lbctl.discovery.backends import distinct
 from lbctl.doctor.diagnosis import Beside, Diagnosis
 from lbctl.doctor.finding import Finding, Level
 from lbctl.model import Service
-from lbctl.view.figures import Document, seconds_of, stamp
+from lbctl.stats.report import BackendRow, Report
+from lbctl.view.figures import Document, ratio, seconds_of, stamp
 from lbctl.view.plain_table import Cell, Column, render
 from lbctl.view.services import Look
 from lbctl.view.text import NONE, clean, duration, plural, rate
@@ -26,6 +27,8 @@ def doctor_text(found: Diagnosis, look: Look) -> str:
     parts = ["\n".join(_head(found, look))]
     for _, alike in groupby(found.findings, key=lambda finding: (finding.level, finding.code)):
         parts.append("\n".join(_group(list(alike), look)))
+    if found.probes:
+        parts.append("\n".join(_probe_words(report) for report in found.probes.values()))
     if found.beside:
         parts.append(_beside_table(found, look))
     parts.append(_foot(found))
@@ -53,6 +56,7 @@ def doctor_document(found: Diagnosis) -> Document:
         "skipped": [{"code": each.code, "why": each.why} for each in found.skipped],
         "counts": {level.word: found.count(level) for level in reversed(Level)},
         "findings": [_finding_document(each) for each in found.findings],
+        "probes": [_probe_document(report) for report in found.probes.values()],
         "servers": [_beside_document(each) for each in found.beside],
     }
 
@@ -106,6 +110,14 @@ def _group(alike: Sequence[Finding], look: Look) -> Iterator[str]:
 def _painted(look: Look, role: str, text: str) -> str:
     sgr: str = getattr(look.style, role)
     return f"{sgr}{text}{look.style.reset}" if sgr else text
+
+
+def _probe_words(report: Report) -> str:
+    """What the calls of a probe came to, in a line."""
+    balance = report.balance
+    note = f": {clean(balance.note)}" if balance.note else ""
+    calls = plural(report.issued, "health check")
+    return f"probe       {clean(report.service)}: {calls} by {report.policy}, {balance.verdict.replace('_', ' ')}{note}"
 
 
 def _foot(found: Diagnosis) -> str:
@@ -172,6 +184,34 @@ def _finding_document(finding: Finding) -> Document:
         "why": finding.check.why,
         "fix": finding.check.fix,
         "command": symptom.command or None,
+    }
+
+
+def _probe_document(report: Report) -> Document:
+    balance = report.balance
+    return {
+        "service": report.service,
+        "policy": report.policy,
+        "calls": report.issued,
+        "ok": report.ok,
+        "verdict": balance.verdict,
+        "note": balance.note,
+        "backends": [_probed_document(row, report) for row in report.backends],
+    }
+
+
+def _probed_document(row: BackendRow, report: Report) -> Document:
+    picks = sum(each.picks for each in report.backends)
+    p50_us = row.latency.quantiles([0.5])[0] if row.latency.total else None
+    return {
+        "key": row.key,
+        "address": row.address,
+        "weight": row.weight,
+        "state": row.state,
+        "picks": row.picks,
+        "share": ratio(row.picks / picks) if picks else None,
+        "expected_share": ratio(row.expected / picks) if picks and report.balance.stated else None,
+        "p50_ms": None if p50_us is None else round(p50_us / 1e3, 4),
     }
 
 
