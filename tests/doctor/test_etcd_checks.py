@@ -100,6 +100,17 @@ async def test_the_canary_is_a_key_beside_the_services_and_is_gone_afterwards(et
     assert [entry.key for entry in (await etcd.range(b"")).entries] == [key.encode()]
 
 
+async def test_a_canary_of_somebody_else_is_no_registration(etcd: Etcd) -> None:
+    registry = await registry_in(etcd)
+    async with backend() as endpoint:
+        await registry.add(endpoint)
+        for root in ("/services/", "/microservices/", "/micro/registry/", "kitex/registry-etcd/", ""):
+            await registry.put(f"{root}.lbctl-canary/0123", "lbctl doctor --canary: no registration")
+        found = await examined(etcd)
+    assert [each.name for each in found.services] == ["echo"]
+    assert seen(found) == []
+
+
 async def test_nothing_is_written_without_canary(etcd: Etcd) -> None:
     registry = await registry_in(etcd)
     async with backend() as endpoint:

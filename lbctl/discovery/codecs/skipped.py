@@ -22,12 +22,16 @@ TREES: Final = {
 }
 _ALL: Final = tuple(TREES)
 
+CANARY: Final = ".lbctl-canary/"  # the folder of keys that doctor writes, beside services and gone at once
+
 
 def why_skipped(record: Record) -> str:
     """Return why a key is no registration; nothing where it may be one."""
     lease = record.entry.lease
     if lease and record.leaf == f"{lease & (1 << 64) - 1:x}":
         return "a lock or an election: the key ends in its lease"
+    if CANARY in record.key and f"/{CANARY}" in f"/{record.key}":
+        return "a canary of lbctl doctor"
     if not record.key.startswith(_ALL):
         return ""
     return next(reason for tree, reason in TREES.items() if record.key.startswith(tree))

@@ -7,12 +7,12 @@ import secrets
 from collections.abc import Sequence
 from typing import Final
 
+from lbctl.discovery.codecs.skipped import CANARY
 from lbctl.doctor.case import Case
 from lbctl.doctor.finding import Check, Level, Needs, Symptom
 from lbctl.errors import RegistryError
 from lbctl.etcd.glance import Glance, glance
 
-FOLDER: Final = ".lbctl-canary/"
 TTL_S: Final = 10
 LIMIT_S: Final = 1.0
 _PATIENCE_S: Final = 5.0
@@ -21,7 +21,7 @@ _VALUE: Final = b"lbctl doctor --canary: no registration"
 
 async def examine(case: Case) -> Sequence[Symptom]:
     """Write a key, wait for its event, and take it away."""
-    folder = (root_of(case) + FOLDER).encode()
+    folder = (root_of(case) + CANARY).encode()
     async with glance(case.etcd, folder) as watched:
         took_s = await _round(case, folder + secrets.token_hex(8).encode(), watched)
     where, measure = folder.decode(), f"etcdctl --endpoints={','.join(case.endpoints)} check perf"
