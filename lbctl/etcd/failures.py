@@ -64,6 +64,7 @@ _KINDS: tuple[tuple[grpc.StatusCode, str, Kind], ...] = (
     (grpc.StatusCode.DEADLINE_EXCEEDED, "", Kind.TIMEOUT),
 )
 
+_ONE_END_ONLY = "it closes the connection; is TLS on at one end only?"
 _CLIENT_CERTIFICATE = "it wants a client certificate that it trusts"
 
 _REASONS: tuple[tuple[re.Pattern[str], str], ...] = tuple(
@@ -82,7 +83,7 @@ _REASONS: tuple[tuple[re.Pattern[str], str], ...] = tuple(
         ("network is unreachable", "network is unreachable"),
         (
             "failed to connect.*(socket closed|endpoint closing|connection reset)",
-            "it closes the connection; is TLS on at one end only?",
+            _ONE_END_ONLY,
         ),
         ("connection reset", "connection reset"),
         ("socket closed|endpoint closing", "connection closed"),
@@ -120,10 +121,16 @@ def kind_of(error: grpc.RpcError) -> Kind:
     return next((kind for match, text, kind in _KINDS if match is code and text in details.lower()), Kind.FATAL)
 
 
-def reason_of(error: grpc.RpcError) -> str:
-    """Say in a few words why a call failed; gRPC's own text where it is not one we know."""
+def reason_of(error: grpc.RpcError, *, answered: bool = False) -> str:
+    """Say in a few words why a call failed; gRPC's own text where it is not one we know.
+
+    An etcd that has ``answered`` before, in the same way, is not suspected of another.
+    """
     code, details = _parts(error)
-    return _known(details) or _short(details) or code.name.lower()
+    known = _known(details)
+    if known == _ONE_END_ONLY and answered:
+        return "connection closed"
+    return known or _short(details) or code.name.lower()
 
 
 def unreachable(endpoints: tuple[str, ...], within_s: float, reason: str) -> Unreachable:

@@ -57,6 +57,7 @@ class Session:
         self.config = config
         self.rng = rng
         self.closed = False
+        self.answered = False  # at least once, whichever endpoint
         self._at = 0
         self._unary: dict[str, Channel] = {}
         self._streams: set[Channel] = set()
@@ -189,7 +190,7 @@ class Session:
         metadata = await self.credentials(channel, timeout)
         channel.check_open()
         try:
-            return await method(channel)(request, timeout=timeout, metadata=metadata)
+            answer = await method(channel)(request, timeout=timeout, metadata=metadata)
         except grpc.RpcError as error:
             if kind_of(error) is Kind.STALE_TOKEN:
                 self.forget_credentials(metadata)
@@ -199,13 +200,16 @@ class Session:
             if task is not None and not task.cancelling():  # closing a channel cancels those who use it
                 channel.check_open()
             raise
+        self.answered = True
+        return answer
 
     def _explain(self, kind: Kind, error: grpc.RpcError, endpoint: str, *, connected: bool) -> RegistryError:
         if kind in {Kind.FATAL, Kind.STALE_TOKEN, Kind.BUSY}:
             return refused(error, endpoint)
         if not connected:
-            return unreachable(self.config.endpoints, self.config.dial_timeout_s, reason_of(error))
-        reason = _NO_ANSWER if kind is Kind.TIMEOUT else reason_of(error)
+            reason = reason_of(error, answered=self.answered)
+            return unreachable(self.config.endpoints, self.config.dial_timeout_s, reason)
+        reason = _NO_ANSWER if kind is Kind.TIMEOUT else reason_of(error, answered=self.answered)
         return unreachable(self.config.endpoints, self.config.command_timeout_s, reason)
 
 

@@ -11,7 +11,7 @@ import grpc
 import grpc.aio
 
 from lbctl.etcd.channel import Channel
-from lbctl.etcd.failures import AccessDenied, Kind, canceled, kind_of, reason_of, refused
+from lbctl.etcd.failures import AccessDenied, Compacted, Kind, canceled, kind_of, reason_of, refused
 from lbctl.etcd.ranges import KeyRange
 from lbctl.etcd.session import Session
 from lbctl.etcd.stubs import Message, pb
@@ -60,7 +60,7 @@ class WatchStream:
     async def read(self, revision: int = 0) -> Message:
         """Return the header of a read on the same member; it answers once it knows all that the others do.
 
-        Raises Compacted where ``revision`` is no longer kept.
+        Raises HistoryGone where ``revision`` is no longer kept.
         """
         keys = self._keys
         request = pb.RangeRequest(key=keys.start, range_end=keys.end, count_only=True, revision=revision)
@@ -69,7 +69,9 @@ class WatchStream:
             with _ended_by_close():
                 reply = await self._channel.kv.Range(request, timeout=FIRST_REPLY_S, metadata=metadata)
         except grpc.RpcError as error:
-            raise self._failure(error) from error
+            failure = self._failure(error)
+            gone = isinstance(failure, Compacted)
+            raise HistoryGone(f"revision {revision} was compacted") if gone else failure from error
         return reply.header
 
     async def next(self) -> Message:
@@ -137,7 +139,7 @@ class WatchStream:
             return AccessDenied(str(refused(error, self._channel.endpoint)))
         if kind is Kind.FATAL and error.code() not in _TRANSIENT:
             return refused(error, self._channel.endpoint)
-        return Broken(reason_of(error))
+        return Broken(reason_of(error, answered=self._session.answered))
 
 
 @contextmanager

@@ -3,13 +3,15 @@ from __future__ import annotations
 import asyncio
 import time
 
+import grpc
+import grpc.aio
 import pytest
 
 from lbctl.demo.etcd_server import EtcdServer, free_port
 from lbctl.errors import ExitCode
 from lbctl.etcd.client import Etcd
 from lbctl.etcd.config import EtcdConfig
-from lbctl.etcd.failures import Unreachable
+from lbctl.etcd.failures import Unreachable, reason_of
 from tests.etcd.proxy import TcpProxy
 
 pytestmark = pytest.mark.e2e
@@ -55,6 +57,14 @@ async def test_tls_at_one_end_only_is_suspected_by_name(etcd_server: EtcdServer)
     error = await failing(EtcdConfig((etcd_server.endpoint,), tls=True, dial_timeout_s=0.5))
 
     assert "TLS" in str(error)
+
+
+@pytest.mark.parametrize(("answered", "reason"), [(True, "connection closed"), (False, "is TLS on at one end only?")])
+def test_tls_is_no_suspect_where_etcd_has_answered_before(answered: bool, reason: str) -> None:
+    details = "failed to connect to all addresses; last error: UNKNOWN: ipv4:127.0.0.1:2379: Socket closed"
+    metadata = grpc.aio.Metadata()
+    error = grpc.aio.AioRpcError(grpc.StatusCode.UNAVAILABLE, metadata, metadata, details=details)
+    assert reason_of(error, answered=answered).endswith(reason)
 
 
 async def test_a_dead_first_endpoint_costs_nothing_but_a_retry(etcd_server: EtcdServer) -> None:
