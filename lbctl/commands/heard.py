@@ -1,41 +1,41 @@
-"""Signals as they come, one after the other, for commands that pass them on or end in an order of their own."""
+"""Signals as they come: handled while a block lasts, or heard one after the other by commands that pass them on."""
 
 from __future__ import annotations
 
 import asyncio
 import signal
-from collections.abc import Coroutine
-from contextlib import suppress
-from types import TracebackType
+from collections.abc import Callable, Coroutine
+from contextlib import ExitStack, suppress
 from typing import Any, Final, Self
 
-_HEARD: Final = ("SIGINT", "SIGTERM", "SIGHUP")  # Windows has no SIGHUP
+_HANDLED: Final = ("SIGINT", "SIGTERM", "SIGHUP")  # Windows has no SIGHUP
 
 
-class Heard:
-    """Hears signals while the block lasts, except those that whoever started lbctl told it to ignore (nohup)."""
+class Handling(ExitStack):
+    """Has signals handled while the block lasts, except those that whoever started lbctl told it to ignore (nohup)."""
 
-    def __init__(self) -> None:
-        self._came: asyncio.Queue[int] = asyncio.Queue()
-        self._installed: list[int] = []
+    def __init__(self, handler: Callable[[int], None]) -> None:
+        super().__init__()
+        self._handler = handler
 
     def __enter__(self) -> Self:
         loop = asyncio.get_running_loop()
-        for name in _HEARD:
+        for name in _HANDLED:
             number = getattr(signal, name, None)
             if number is None or signal.getsignal(number) == signal.SIG_IGN:
                 continue
             with suppress(NotImplementedError, RuntimeError, ValueError):  # Windows, or not the main thread
-                loop.add_signal_handler(number, self._came.put_nowait, int(number))
-                self._installed.append(number)
+                loop.add_signal_handler(number, self._handler, int(number))
+                self.callback(loop.remove_signal_handler, number)
         return self
 
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
-        loop = asyncio.get_running_loop()
-        for number in self._installed:
-            loop.remove_signal_handler(number)
+
+class Heard(Handling):
+    """Hears signals while the block lasts."""
+
+    def __init__(self) -> None:
+        self._came: asyncio.Queue[int] = asyncio.Queue()
+        super().__init__(self._came.put_nowait)
 
     async def next(self) -> int:
         """Wait for the next signal and return its number."""

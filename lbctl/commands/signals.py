@@ -2,15 +2,10 @@
 
 from __future__ import annotations
 
-import asyncio
 import os
-import signal
 from collections.abc import Callable
-from contextlib import suppress
-from types import TracebackType
-from typing import Final, Self
 
-_HANDLED: Final = ("SIGINT", "SIGTERM", "SIGHUP")  # Windows has no SIGHUP
+from lbctl.commands.heard import Handling
 
 Action = Callable[[], object]
 
@@ -19,7 +14,7 @@ def _nothing() -> None:
     """What a signal does by itself."""
 
 
-class Interrupts:
+class Interrupts(Handling):
     """Handles the signals while the block lasts; ``first`` is the number of the first one that came.
 
     What the first and the second one do is set with ``mean``; until then, and after ``mean`` without arguments, they
@@ -27,32 +22,14 @@ class Interrupts:
     """
 
     def __init__(self) -> None:
+        super().__init__(self._on_signal)
         self.first: int | None = None
         self._actions: tuple[Action, Action] = (_nothing, _nothing)
         self._heard = 0
-        self._installed: list[int] = []
 
     def mean(self, first: Action = _nothing, second: Action = _nothing) -> None:
         """Say what the first signal does from now on, and what the second."""
         self._actions = (first, second)
-
-    def __enter__(self) -> Self:
-        loop = asyncio.get_running_loop()
-        for name in _HANDLED:
-            number = getattr(signal, name, None)
-            if number is None or signal.getsignal(number) == signal.SIG_IGN:
-                continue  # nohup asked for it to be ignored
-            with suppress(NotImplementedError, RuntimeError, ValueError):  # Windows, or not the main thread
-                loop.add_signal_handler(number, self._on_signal, number)
-                self._installed.append(number)
-        return self
-
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
-        loop = asyncio.get_running_loop()
-        for number in self._installed:
-            loop.remove_signal_handler(number)
 
     def _on_signal(self, number: int) -> None:
         if self.first is None:
