@@ -108,13 +108,11 @@ async def _health(instances: list[Instance], request: Ls) -> dict[Identity, Heal
     if not request.check:
         return {}
     from lbctl.rpc.access import plain
-    from lbctl.rpc.health import Prober
+    from lbctl.rpc.health import check_all
 
     access_for = request.access_for or plain
     ways: dict[Endpoint, Access] = {each.endpoint: access_for(each) for each in reversed(instances)}
-    async with Prober() as prober:
-        checks = (prober.check(*way, timeout_s=request.check_timeout_s) for way in ways.items())
-        answers = dict(zip(ways, await asyncio.gather(*checks), strict=True))
+    answers = await check_all(ways, timeout_s=request.check_timeout_s)
     return {each.identity: answers[each.endpoint] for each in instances}
 
 
