@@ -64,7 +64,7 @@ class Turns:
 
     def _untried(self, now: int, tried: Iterable[Server]) -> Server | None:
         """Make a selection among the others."""
-        left_out = [server for server in tried if server in self._steady or server in self._growing]
+        left_out = [server for server in {*tried} if server in self._steady or server in self._growing]
         for server in left_out:
             self._leave(server)
         best = self._selected(now)

@@ -142,6 +142,14 @@ def test_retries_leave_out_peers_that_were_tried() -> None:
     assert all(picker.pick(Call(0, b"", (peers[0], peers[2]))) is peers[1] for _ in range(9))
 
 
+def test_a_peer_that_was_tried_twice_is_left_out_like_one_that_was_tried_once() -> None:
+    peers = fleet([5, 1, 1])
+    first, second, third = peers
+    picker = nginx(peers, max_fails="1")
+    assert picker.pick(Call(0, b"", (first, second, first))) is third
+    assert picker.pick(Call(0, b"", (third, third, second))) is first
+
+
 def test_what_failures_took_off_stays_off_when_the_set_or_the_weight_changes() -> None:
     service = Service("smooth_wrr", A=10, B=10)
     service.balancer.switch(POLICIES["smooth_wrr"].with_options({"max-fails": "5"}))
