@@ -7,7 +7,7 @@ from lbctl.balance.policies.aperture import Aperture
 from lbctl.balance.policies.base import Call
 from lbctl.model import Code, Reply
 from tests.balance.fleet import fleet
-from tests.balance.test_aperture import SECOND, aperture, begin, end
+from tests.balance.test_aperture import SECOND, aperture, begin, end, used
 
 MS = 1_000_000
 
@@ -53,3 +53,24 @@ def test_after_the_penalty_its_place_is_nobody_elses() -> None:
     for _ in range(2 * len(peers)):  # it is looked at once in so many picks as there are backends
         end(picker, begin(picker, later)[0], later)
     assert {begin(picker, later)[0] for _ in range(10)} == {first}
+
+
+def test_an_end_outside_the_set_changes_nothing_whatever_is_remembered_of_the_peer() -> None:
+    peers = fleet([1] * 3)
+    gone = peers.pop()
+    picker = aperture(peers, window="0s")
+    for number in range(4):
+        begin(picker, SECOND + number * MS)
+    for number in range(4, 12):
+        gone.picks += 1
+        fail(picker, gone, SECOND + number * MS)  # its memory is gone, too
+    assert used(picker, peers, SECOND + 12 * MS) == {peer.instance.key for peer in peers}
+
+
+def test_who_left_and_came_back_fails_before_the_picker_is_built_anew() -> None:
+    peers = fleet([1] * 3)
+    picker = aperture(peers, high="100", low="0")
+    (peer,) = begin(picker, SECOND)
+    peer.memory = None
+    fail(picker, peer, SECOND)
+    assert begin(picker, SECOND)[0] is not peer

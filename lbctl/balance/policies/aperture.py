@@ -111,10 +111,13 @@ class Aperture(Penalised[_Kept]):
         return peer, why._replace(text=f"{text}; {why.text}")
 
     def ended(self, peer: Peer, begun_ns: int, now_ns: int, reply: Reply) -> None:
+        node = self._nodes.get(peer)
+        if node is None:
+            return  # its calls in flight are not among those that are counted
         if reply.code or reply.origin is not SERVER:
             super().ended(peer, begun_ns, now_ns, reply)
         moved = self._moved(-1, now_ns)
-        if moved or (reply.code and peer.memory.count and peer not in self._failing):
+        if moved or (reply.code and node.count and peer not in self._failing):
             self._open(now_ns)
 
     def _begun(self, now_ns: int) -> None:
@@ -127,7 +130,7 @@ class Aperture(Penalised[_Kept]):
     def _recount(self, now_ns: int) -> None:
         """Look at everybody: others send calls too, those that try a backend out and pickers before this one."""
         self._band.in_flight = sum([peer.picks - peer.finished for peer in self._peers])
-        if self._failing and any(not peer.memory.at(now_ns) for peer in self._failing):
+        if self._failing and any(not self._nodes[peer].at(now_ns) for peer in self._failing):
             self._open(now_ns)
 
     def _open(self, now_ns: int) -> None:
@@ -138,7 +141,7 @@ class Aperture(Penalised[_Kept]):
             if len(inside) - len(self._failing) == self._band.width:
                 break
             inside.append(peer)
-            if peer.memory.at(now_ns):
+            if self._nodes[peer].at(now_ns):
                 self._failing.add(peer)
         self._inside = P2c(inside, self._setup)
         self._pick = self._inside.pick
