@@ -25,6 +25,7 @@ _LATEST: Final = 9  # latencies whose median answers for a backend that does not
 _SEEN: Final = 128  # answers whose requests in flight say what is hot
 _UNSEEN: Final = -1  # stands for one before there were so many
 _HOT: Final = 1 << 60  # more than any latency
+_LAST: Final = 0.5  # the use that an answer has left by chance
 
 
 class ProbeReply(NamedTuple):
@@ -177,12 +178,14 @@ class Pool:
         index = ranks.index(min(ranks))
         answer = self.answers[index]
         answer.rif = rif = answer.rif + 1
-        answer.uses = uses = answer.uses - 1
+        uses = answer.uses - 1
         if uses < 1 and (uses < 0 or self._random() >= self._part):
             del ranks[index], self.answers[index]
             answer.uses = 0
-        elif rif > self.threshold:
-            ranks[index] = _HOT + rif
+        else:
+            answer.uses = uses or _LAST
+            if rif > self.threshold:
+                ranks[index] = _HOT + rif
         self.thin_out()
         return answer.peer
 

@@ -145,6 +145,18 @@ def test_an_answer_is_used_as_often_as_it_may_and_counts_one_more_request_each_t
     assert abs(uses[2] / 4000 - 0.25) < 0.04  # six standard deviations
 
 
+def test_an_answer_that_may_be_used_once_more_by_chance_is_still_the_only_one_of_its_backend() -> None:
+    answer, other = strangers(2)
+    pool = Pool(Limits(size=4, uses=1.999, removals=0.0), Random(6))
+    tell(pool, answer, 5)
+    tell(pool, other, 5, 2 * MS)
+    assert pool.use() is answer.peer
+    pool.sweep(SECOND)
+    assert keys(pool) == "AB"
+    tell(pool, answer, 7)
+    assert [(each.peer.instance.key, each.rif) for each in pool.answers] == [("B", 5), ("A", 7)]
+
+
 def test_answers_are_thrown_away_in_turn_the_oldest_and_the_worst() -> None:
     peers = fleet([1] * 4)
     picker = built("prequal", peers, probes="0", removals="1")
