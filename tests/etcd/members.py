@@ -21,6 +21,7 @@ from lbctl.etcd.stubs import pb
 from tests.demo.watching import until
 
 _ATTEMPTS = 5
+_PORT_PAUSE_S = 0.3
 _TAKEN = "address already in use"
 _READY = "serving client traffic"
 
@@ -91,8 +92,16 @@ class Member:
         await until(serves, f"{self.name} serves")
 
     async def start(self) -> None:
-        await self.run()
-        await self.ready()
+        """Start it again and wait; its ports were free for a while, and a passing connection may sit on one."""
+        for attempt in range(_ATTEMPTS):
+            try:
+                await self.run()
+                return await self.ready()
+            except OSError as error:
+                if _TAKEN not in str(error) or attempt == _ATTEMPTS - 1:
+                    raise
+            await asyncio.sleep(_PORT_PAUSE_S)
+        raise AssertionError("unreachable")
 
     def signal(self, number: signal.Signals) -> None:
         self._running.send_signal(number)
