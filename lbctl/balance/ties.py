@@ -20,6 +20,7 @@ from typing import Final
 from lbctl.balance.levels import Level, Spot
 
 _SHORT: Final = 128  # a line in which everybody may stand
+_FAR: Final = -64.0  # from 0, numbers are too coarse for the waits of the heaviest
 _END: Final = attrgetter("waits_until")
 
 
@@ -129,6 +130,8 @@ class Drawn(Level):
     def pop(self) -> Spot:
         ends, line = self._ends, self._line
         if self.fresh:
+            if self._present < _FAR:
+                self._begin_anew()
             present, waits, back = self._present, self._waits, self._back
             for spot in self.fresh:
                 end = spot.waits_until = present + next(waits) / spot.chance
@@ -146,6 +149,14 @@ class Drawn(Level):
         if not ends and self._away:
             self._line_up()
         return chosen
+
+    def _begin_anew(self) -> None:
+        """Let the present be 0."""
+        present, self._present = self._present, 0.0
+        for spot in (*self._away, *self._line):
+            spot.waits_until -= present
+        self._ends[:] = map(_END, self._line)
+        self._back -= present
 
     def _line_up(self) -> None:
         """Have a quarter of all in line, or some dozens."""

@@ -4,16 +4,20 @@ from __future__ import annotations
 
 from collections import Counter
 from copy import deepcopy
-from itertools import pairwise
+from itertools import chain, pairwise
+from math import log2
 from random import Random
 
 import pytest
 
+from lbctl.balance.levels import Spot, spots_of
 from lbctl.balance.peer import Peer
+from lbctl.balance.penalty import Kept
 from lbctl.balance.policies.base import Call, Learning, Setup
 from lbctl.balance.policies.least_active import go_draw
 from lbctl.balance.policies.least_conn import fwlc_key
 from lbctl.balance.policies.table import POLICIES
+from lbctl.balance.ties import Drawn
 from lbctl.stats.chi_square import p_value
 from tests.balance.fleet import OK, VECTORS, Service, built, drawn, fleet, letters
 from tests.balance.traffic import Chosen, Traffic, busy
@@ -226,6 +230,21 @@ def test_ties_of_hundreds_are_drawn_by_weight_while_others_come_and_go() -> None
     assert p_value(sum((counts[peer] - e) ** 2 / e for peer, e in expected.items()), 299) > 1e-6
     heavy = sum(counts[peer] for peer in staying[::2])
     assert p_value((heavy - 0.8 * total) ** 2 / (0.16 * total), 1) > 1e-6
+
+
+def test_the_heaviest_share_alike_also_when_turns_of_the_lightest_have_gone_on_for_long() -> None:
+    weights = [1, 999_999_999, 999_999_999]
+    light, one, other = spots_of(fleet(weights), [Kept() for _ in weights], weights, weights)
+    rng = Random(11)
+    level = Drawn(0.0, chain([-1e7], iter(lambda: log2(1.0 - rng.random()), None)))
+    level.fresh[light] = None
+    assert level.pop() is light
+    counts = Counter[Spot]()
+    for _ in range(4000):
+        level.fresh = {one: None, other: None}
+        counts[level.pop()] += 1
+        level.pop()
+    assert abs(counts[one] - 2000) < 190  # six standard deviations
 
 
 class Same(Random):
