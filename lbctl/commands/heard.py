@@ -41,6 +41,11 @@ class Heard(Handling):
         """Wait for the next signal and return its number."""
         return await self._came.get()
 
+    async def waiting(self) -> bool:
+        """Whether a signal has come that nobody has taken yet."""
+        await asyncio.sleep(0)  # one that came during this turn of the loop is put down in its next
+        return not self._came.empty()
+
     async def during(self, work: Coroutine[Any, Any, object]) -> int | None:
         """See the work through, and raise what it raises; a signal cancels it, and its number is returned."""
         working, hearing = asyncio.create_task(work), asyncio.create_task(self.next())

@@ -130,7 +130,7 @@ async def run(etcd: Etcd, request: Register, read_at: int, talk: Talk) -> int:
         async with AsyncExitStack() as owned:
             guest = None
             if request.wait_s is not None:
-                guest = await _started(command, request, owned)
+                guest = await _started(command, request, owned, heard)
                 status = await _until_it_answers(guest, request, heard)
                 if status is not None:
                     return status
@@ -140,7 +140,7 @@ async def run(etcd: Etcd, request: Register, read_at: int, talk: Talk) -> int:
             if number is None:
                 talk.stands(Stands(text(holder.key), text(request.spell(holder.lease).value), holder.lease))
                 if command:
-                    guest = guest or await _started(command, request, owned)
+                    guest = guest or await _started(command, request, owned, heard)
                     return await _see_through(guest, heard, holder)
                 number = await heard.next()
             elif guest is not None:
@@ -149,10 +149,12 @@ async def run(etcd: Etcd, request: Register, read_at: int, talk: Talk) -> int:
             return 128 + number if number == getattr(signal, "SIGHUP", None) else ExitCode.OK
 
 
-async def _started(command: tuple[str, ...], request: Register, owned: AsyncExitStack) -> Guest:
+async def _started(command: tuple[str, ...], request: Register, owned: AsyncExitStack, heard: Heard) -> Guest:
     environ = {name: value for name, value in request.environ.items() if name not in OWN_VARIABLES}
     guest = await Guest.start(command, environ)
     owned.push_async_callback(guest.finish)
+    if await heard.waiting():
+        guest.miss()
     return guest
 
 

@@ -54,6 +54,7 @@ class Guest:
 
     def __init__(self, process: asyncio.subprocess.Process) -> None:
         self._process = process
+        self._missed = False
 
     @classmethod
     async def start(cls, command: Sequence[str], environ: Mapping[str, str]) -> Guest:
@@ -71,9 +72,14 @@ class Guest:
         status = await self._process.wait()
         return 128 - status if status < 0 else status
 
+    def miss(self) -> None:
+        """Take it that the next signal came before the command was there, so that the terminal did not give it one."""
+        self._missed = True
+
     def forward(self, number: int) -> None:
         """Pass a signal on, except a Ctrl-C that the terminal has given to the command already."""
-        if number == signal.SIGINT and _on_terminal():
+        missed, self._missed = self._missed, False
+        if number == signal.SIGINT and not missed and _on_terminal():
             return
         self._send(signal.Signals(number))
 
