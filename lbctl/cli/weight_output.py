@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 from typing import TYPE_CHECKING, Any
 
 from lbctl.cli.writing import Printer, instances
@@ -64,7 +65,7 @@ def _turned(report: WeightReport) -> str:
     told = f"{turned} {report.action}ed at revision {report.revision}"
     if not out:
         return told
-    undo = f"undo: lbctl undrain {report.service} {' '.join(changing)}"
+    undo = f"undo: {shlex.join(['lbctl', 'undrain', report.service, *changing])}"
     return f"{told}; {_lasts(report, 'is back in the rotation')}\n{undo}"
 
 

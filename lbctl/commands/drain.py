@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
+from shlex import quote
 
 from lbctl.commands.rewriting import Registered, Rewrite, instances_at
 from lbctl.discovery.flaws import Unusable
@@ -55,7 +56,7 @@ def _undrain(found: Registered, instance: Instance, noted: bytes | None) -> Rewr
     try:
         turned = undrained(instance.layout, instance.key, entry.value, noted)
     except Unusable as flaw:
-        hint = f"say it: lbctl weight {found.service.name} {instance.address}=WEIGHT"
+        hint = f"say it: lbctl weight {quote(found.service.name)} {instance.address}=WEIGHT"
         raise UsageError(f"{instance.key}: {flaw.reason}", hint) from None
     note = () if has_status(instance.layout) else (Beside(note_of(entry.key), None),)
     return Rewrite(instance, turned.weight, entry, turned.value, turned.status, note)

@@ -6,6 +6,7 @@ import asyncio
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from random import Random
+from shlex import quote
 from typing import TYPE_CHECKING
 
 from lbctl.commands import ls
@@ -59,7 +60,7 @@ async def registered(etcd: Etcd | None, request: HealthCheck) -> Registry:
     registry = (await ls.run(etcd, replace(request.which, check=False))).registry
     if request.which.service is not None and not registry.services[0].instances:
         name = registry.services[0].name
-        raise NotFound(f'service "{name}" has no usable instances', f"see why: lbctl ls {name}")
+        raise NotFound(f'service "{name}" has no usable instances', f"see why: lbctl ls {quote(name)}")
     return registry
 
 

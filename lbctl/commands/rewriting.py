@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from shlex import quote
 from typing import Final, NamedTuple, Protocol
 
 from lbctl.discovery.directory import find, read
@@ -78,7 +79,7 @@ async def registered(etcd: Etcd, where: Where, *, usable: bool = True) -> Regist
     registry = await read(etcd, where.prefix, layout=where.layout, named_by=where.named_by)
     service = find(registry, where.service, where.layout)
     if usable and not service.instances:
-        raise NotFound(f'service "{service.name}" has no usable instances', f"see why: lbctl ls {service.name}")
+        raise NotFound(f'service "{service.name}" has no usable instances', f"see why: lbctl ls {quote(service.name)}")
     invalid = tuple(each for each in registry.invalid if each.key.startswith(service.prefix))
     keys = dict.fromkeys([each.key for each in service.instances] + [each.key for each in invalid])
     entries = await etcd.get_many([key.encode() for key in keys], registry.revision)

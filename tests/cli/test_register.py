@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import json
+import shlex
 from collections.abc import Callable, Coroutine
 from pathlib import Path
 from typing import Any, TypeVar
@@ -119,6 +120,14 @@ def test_a_key_that_is_there_is_taken_over_only_with_y(lbctl: Lbctl, keys: Keys,
     )
     assert lbctl("register", "echo", A, "--once", "-y").status == 0
     assert [entry.value.decode() for entry in held()] == [f"{A}|1", f"{B}|1"]
+
+
+def test_the_way_back_is_a_command_line_that_a_shell_takes(lbctl: Lbctl, keys: Keys, held: Held) -> None:
+    keys({f"/services/sp ace/{A}": f"{A}|3", f"/services/sp ace/{B}": f"{B}|1"})
+    undo = lbctl("drain", "sp ace", A, "-y").err.splitlines()[-1]
+    assert undo == f"undo: lbctl undrain 'sp ace' {A}"
+    assert lbctl(*shlex.split(undo.removeprefix("undo: lbctl ")), "-y").status == 0
+    assert [entry.value.decode() for entry in held()] == [f"{A}|3", f"{B}|1"]
 
 
 def test_drain_and_undrain_tell_what_they_did_and_how_to_undo_it(lbctl: Lbctl, keys: Keys, held: Held) -> None:
