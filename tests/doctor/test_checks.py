@@ -15,7 +15,7 @@ from lbctl.balance.load_report import LoadReport
 from lbctl.balance.policies.table import BY_NAME
 from lbctl.clock import SystemClock
 from lbctl.doctor.case import Case, Order, chosen
-from lbctl.doctor.checks import lag, unroutable
+from lbctl.doctor.checks import lag, leaseless, unroutable
 from lbctl.doctor.checks.slow import is_slow
 from lbctl.doctor.evidence import prometheus
 from lbctl.doctor.hosts import why_unroutable
@@ -173,6 +173,23 @@ async def test_a_dead_key_without_a_lease_is_one_finding_whichever_check_tells_i
     await (await registry_in(etcd)).add("127.0.0.1:1", lease=0)
     assert seen(await examined(etcd)) == [("LB201", "error", "127.0.0.1:1")]
     assert seen(await examined(etcd, select=("LB3",))) == [("LB301", "error", "127.0.0.1:1")]
+
+
+@pytest.mark.parametrize(
+    ("layout", "key", "metadata", "expected"),
+    [
+        ("seed", "/services/a b/10.0.0.1:1", {}, "register 'a b' 10.0.0.1:1 --layout seed --weight 5"),
+        ("seed", "/services/a b/10.0.0.1:1", {"zone": "a"}, "ls 'a b' -o wide"),
+        ("seed", "/other/a b/10.0.0.1:1", {}, "ls 'a b' -o wide"),
+        ("go-zero", "a b/777", {}, "ls 'a b' -o wide"),
+    ],
+)
+def test_a_key_without_a_lease_is_registered_anew_only_where_that_writes_the_very_same(
+    layout: str, key: str, metadata: dict[str, str], expected: str
+) -> None:
+    weight = 5 if layout == "seed" else None
+    instance = Instance(key, "a b", layout, Endpoint("10.0.0.1", 1), weight, metadata=metadata)
+    assert leaseless.again(instance) == f"lbctl {expected}"
 
 
 @asynccontextmanager

@@ -5,7 +5,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Final
 
-from lbctl.discovery.codecs import CODECS
+from lbctl.discovery.codecs.registration import Wanted
+from lbctl.discovery.flaws import Unusable
+from lbctl.discovery.registering import preview
 from lbctl.doctor.case import Case
 from lbctl.doctor.evidence.health import health
 from lbctl.doctor.finding import Check, Level, Symptom
@@ -31,16 +33,28 @@ def _symptom(instance: Instance, revision: int, *, gone: bool) -> Symptom:
         f"{what}, and its port refuses connections" if gone else what,
         instance.address,
         instance.service,
-        command("deregister", instance.service, instance.key) if gone else _again(instance),
+        command("deregister", instance.service, instance.key) if gone else again(instance),
         Level.ERROR if gone else None,
     )
 
 
-def _again(instance: Instance) -> str:
-    """How it is registered under a lease, where lbctl can; else what there is to see of it."""
-    if any(codec.name == instance.layout and codec.write is not None for codec in CODECS):
-        return command("register", instance.service, instance.address, "--layout", instance.layout)
-    return command("ls", instance.service, "-o", "wide")
+def again(instance: Instance) -> str:
+    """How lbctl registers the very same under a lease, where it can; else what there is to see of it."""
+    if not _can_register(instance):
+        return command("ls", instance.service, "-o", "wide")
+    weight = () if instance.weight is None else ("--weight", str(instance.weight))
+    return command("register", instance.service, instance.address, "--layout", instance.layout, *weight)
+
+
+def _can_register(instance: Instance) -> bool:
+    """Whether lbctl would write this key, and leave nothing out of it."""
+    if instance.metadata or instance.secure or instance.status is not None:
+        return False
+    try:
+        coming = preview(instance.layout, Wanted(instance.service, instance.endpoint, instance.weight))
+    except Unusable:
+        return False
+    return coming.key == instance.key
 
 
 CHECK = Check(
