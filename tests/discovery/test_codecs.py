@@ -176,6 +176,9 @@ def test_json_has_its_address_in_one_member_or_in_two(
         b'{"addr":"10.0.0.1:6379","User":"root"}',
         b'{"addr":"mongodb://root:hunter2@10.0.0.1:27017"}',
         b'{"host":"postgres://root:hunter2@10.0.0.1","port":5432}',
+        b'{"host":"10.0.0.1","port":5432,"DB_PASSWORD":"hunter2"}',
+        b'{"host":"10.0.0.1","port":5432,"metadata":{"password":"hunter2"}}',
+        b'{"addr":"10.0.0.1:5432","logins":[{"secretKey":"hunter2"}]}',
     ],
 )
 def test_where_an_application_finds_its_database_is_nobodys_service(value: bytes) -> None:
@@ -184,6 +187,10 @@ def test_where_an_application_finds_its_database_is_nobodys_service(value: bytes
         catalog = Catalog(guess=True)
         catalog.put(Entry(key, value))
         assert catalog.read() == ((), (), 1)
+
+
+def test_what_logs_in_somewhere_is_no_goframe_server_however_long_its_key_is() -> None:
+    assert read(b"/conf/prod/eu/shop/v1/10.0.0.1:3306", b'{"user":"root","password":"hunter2"}') is None
 
 
 def test_a_bad_url_does_not_tell_its_password() -> None:

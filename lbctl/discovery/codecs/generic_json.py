@@ -8,6 +8,7 @@ from typing import Any, Final
 
 from lbctl.discovery.address import is_address, parse_address
 from lbctl.discovery.codecs.base import COMMON_ROOTS, Claim, Codec, Draft, Found
+from lbctl.discovery.codecs.credentials import has_credentials
 from lbctl.discovery.codecs.hosts import endpoint_at
 from lbctl.discovery.codecs.json_edit import Edit, Part, applied, member, part_at
 from lbctl.discovery.codecs.leaf import leaf_warnings
@@ -22,9 +23,6 @@ _ADDRESSES: Final = ("addr", "address", "endpoint", "target", "hostport")
 _HOSTS: Final = ("host", "ip", "addr", "address")
 _EXTRAS: Final = ("id", "version", "env", "region", "zone", "group")
 _UNDEFINED: Final = b"undefined"
-_SECRETS: Final = frozenset(
-    ("password", "passwd", "pass", "secret", "token", "dsn", "user", "username", "database", "db", "apikey", "api_key")
-)
 
 
 def parse(record: Record, claim: Claim) -> Found | None:
@@ -35,7 +33,7 @@ def parse(record: Record, claim: Claim) -> Found | None:
         if record.value.strip() == _UNDEFINED:
             raise Unusable("unknown_layout", "what JavaScript spells where there is no value")
         document = {name.lower(): value for name, value in record.members().items()}  # as Go's readers do
-        if document.keys() & _SECRETS or _leads_elsewhere(document):
+        if has_credentials(document) or _leads_elsewhere(document):
             return None
         url, name, metadata = _url(document), _text(document, "name"), _metadata(document)
         weight, warnings = _weight(document, metadata)

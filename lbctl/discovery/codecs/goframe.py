@@ -8,6 +8,7 @@ from typing import Any, Final
 
 from lbctl.discovery.address import is_address, parse_address
 from lbctl.discovery.codecs.base import Claim, Codec, Draft, Found, Place, place_of
+from lbctl.discovery.codecs.credentials import has_credentials
 from lbctl.discovery.codecs.protocols import spoken
 from lbctl.discovery.codecs.record import Record
 from lbctl.discovery.codecs.weight import parse_weight
@@ -67,7 +68,7 @@ def _is_mine(record: Record, key: re.Match[str], claim: Claim) -> bool:
     document = record.document
     if document is None or any(name.lower() in _ADDRESSES for name in document):
         return is_home and document is None
-    return is_home or all(is_address(text) for text in key["endpoints"].split(","))
+    return is_home or (all(map(is_address, key["endpoints"].split(","))) and not has_credentials(document))
 
 
 def _endpoint(text: str) -> Endpoint:

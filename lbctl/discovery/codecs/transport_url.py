@@ -36,7 +36,7 @@ def parse_transport_url(text: str) -> TransportUrl:
         raise Unusable("not_tcp", "a unix socket, not host:port")
     authority = _END_OF_HOST.split(rest, maxsplit=1)[0]
     if not authority:
-        raise Unusable("no_host", f"endpoint {text[:_SHOWN]} has no host")
+        raise Unusable("no_host", f"endpoint {_shown(text)} has no host")
     query = rest.partition("?")[2].partition("#")[0]
     return TransportUrl(parse_address(authority), *spoken(scheme), query)
 
@@ -54,7 +54,7 @@ def usable_urls(texts: Sequence[str], fatal: Collection[str] = ()) -> tuple[tupl
             if flaw.code in fatal:
                 raise
             flaws.append(flaw)
-            warnings.append(f"endpoint {text[:_SHOWN]} is left out: {flaw.reason}")
+            warnings.append(f"endpoint {_shown(text)} is left out: {flaw.reason}")
     if not urls:
         raise flaws[0] if flaws else Unusable("no_address", "no endpoints")
     return tuple(urls), tuple(warnings)
@@ -64,5 +64,10 @@ def _schemeless(text: str) -> Unusable:
     if not text:
         return Unusable("no_address", "endpoint is empty")
     if text.endswith(":") and _SCHEME.fullmatch(text[:-1]):
-        return Unusable("no_host", f"endpoint {text[:_SHOWN]} has no host")
-    return Unusable("scheme_missing", f"endpoint {text[:_SHOWN]} has no scheme")
+        return Unusable("no_host", f"endpoint {_shown(text)} has no host")
+    return Unusable("scheme_missing", f"endpoint {_shown(text)} has no scheme")
+
+
+def _shown(text: str) -> str:
+    """As much as people need to find it, and nothing of who logs in there."""
+    return text.rpartition("@")[2].partition("?")[0][:_SHOWN]

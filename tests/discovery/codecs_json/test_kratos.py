@@ -80,6 +80,11 @@ def test_an_endpoint_that_cannot_be_dialled_has_its_code(endpoint: str, code: st
     assert "secret" not in found.reason
 
 
+def test_an_endpoint_that_is_left_out_does_not_tell_its_password() -> None:
+    found = instance(KEY, value("mysql://root:secret@10.0.0.1:3306/?p=secret", "grpc://10.0.0.1:90"))
+    assert found.warnings == ("endpoint 10.0.0.1:3306/ is left out: more than one colon",)
+
+
 def test_endpoints_that_cannot_be_dialled_are_left_out_beside_one_that_can_and_said() -> None:
     found = instance(KEY, value("http://:80", "grpc://10.0.0.1:90"))
     assert found.address == "10.0.0.1:90"
