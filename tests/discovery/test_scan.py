@@ -22,7 +22,9 @@ SECRETS = {
     "/apisix/ssls/1": "-----BEGIN PRIVATE KEY-----",
     "/apisix/consumers/jack": '{"key":"hunter2"}',
     "/dubbo/metadata/demo/provider": '{"host":"10.0.0.9","port":1}',
+    "/apisix/plugin_metadata/kafka-logger": '{"password":"hunter2"}',
     "/registry/secrets/default/token": "hunter2",
+    "/kubernetes.io/secrets/default/token": "hunter2",
     "/registry/services/endpoints/default/web": "10.0.0.9:80",
 }
 ECHO = {f"/services/echo/10.0.0.{n}:80": f"10.0.0.{n}:80|1" for n in range(1, 4)}
@@ -49,6 +51,7 @@ async def test_trees_that_hold_no_registrations_are_counted_and_never_read(etcd:
     assert [entry.key.decode() for entry in scanned.entries] == wanted
     counts = {part.where: part.keys for part in scanned.unread}
     everything = {"/apisix/ssls/": 1, "/apisix/consumers/": 1, "/dubbo/metadata/": 1, "/registry/": 2}
+    everything |= {"/apisix/plugin_metadata/": 1, "/kubernetes.io/": 1}
     assert counts == {
         tree: count
         for tree, count in everything.items()

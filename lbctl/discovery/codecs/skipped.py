@@ -10,6 +10,8 @@ from lbctl.discovery.codecs.record import Record
 TREES: Final = {
     "/lbctl/": "lbctl's own notes",
     "/registry/": "Kubernetes data",
+    "/kubernetes.io/": "Kubernetes data, as OpenShift keeps it",
+    "/openshift.io/": "OpenShift data",
     "/calico/": "Calico data",
     "/prometheus/job/": "a Prometheus target: an HTTP governor, not gRPC",
     "/dubbo/mapping/": "Dubbo's mapping of interfaces to applications",
@@ -18,6 +20,10 @@ TREES: Final = {
     "/apisix/ssls/": "APISIX certificates and keys",
     "/apisix/ssl/": "APISIX certificates and keys",
     "/apisix/consumers/": "APISIX credentials",
+    "/apisix/consumer_groups/": "APISIX plugins of consumers, with their credentials",
+    "/apisix/global_rules/": "APISIX plugins, with their credentials",
+    "/apisix/plugin_configs/": "APISIX plugins, with their credentials",
+    "/apisix/plugin_metadata/": "APISIX plugins, with their credentials",
     "/apisix/secrets/": "APISIX secrets",
 }
 _ALL: Final = tuple(TREES)
