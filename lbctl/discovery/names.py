@@ -34,8 +34,8 @@ def find(registry: Registry, name: str, layout: str | None = None) -> Service:
 def _ambiguous(name: str, matches: list[Service]) -> NotFound:
     prefixes = [service.prefix for service in matches]
     if len(set(prefixes)) == 1:
-        layouts = " and ".join(service.layout for service in matches)
-        return NotFound(f'"{name}" is registered in two layouts: {layouts}', "choose one with --layout")
+        layouts = ", ".join(service.layout for service in matches)
+        return NotFound(f'"{name}" is registered in {len(matches)} layouts: {layouts}', "choose one with --layout")
     return NotFound(f'"{name}" means {len(matches)} services', "give one in full: " + ", ".join(prefixes))
 
 

@@ -71,6 +71,6 @@ def test_an_ambiguous_name_lists_the_candidates_and_a_full_prefix_decides() -> N
 def test_two_layouts_under_one_prefix_are_told_apart_by_layout() -> None:
     both = registry(("echo", "seed", "/services/echo/"), ("services/echo", "etcd-naming", "/services/echo/"))
 
-    with pytest.raises(NotFound, match="two layouts: seed and etcd-naming"):
+    with pytest.raises(NotFound, match="2 layouts: seed, etcd-naming"):
         find(both, "/services/echo")
     assert find(both, "/services/echo", layout="seed").layout == "seed"
