@@ -5,11 +5,12 @@ from __future__ import annotations
 from lbctl.balance.peer import Peer
 from lbctl.balance.policies.aperture import Aperture
 from lbctl.balance.policies.base import Call
-from lbctl.model import Code, Reply
+from lbctl.model import Code, Origin, Reply
 from tests.balance.fleet import fleet
 from tests.balance.test_aperture import SECOND, aperture, begin, end, used
 
 MS = 1_000_000
+DOWN = Reply(Code.UNAVAILABLE)
 
 
 def members(picker: Aperture, now_ns: int) -> list[Peer]:
@@ -25,9 +26,9 @@ def failed(picker: Aperture, now_ns: int) -> Peer:
     return peer
 
 
-def fail(picker: Aperture, peer: Peer, now_ns: int) -> None:
+def fail(picker: Aperture, peer: Peer, now_ns: int, reply: Reply = DOWN) -> None:
     peer.finished += 1
-    picker.ended(peer, now_ns, now_ns, Reply(Code.UNAVAILABLE))
+    picker.ended(peer, now_ns, now_ns, reply)
 
 
 def test_one_more_is_used_for_each_that_fails() -> None:
@@ -53,6 +54,14 @@ def test_after_the_penalty_its_place_is_nobody_elses() -> None:
     for _ in range(2 * len(peers)):  # it is looked at once in so many picks as there are backends
         end(picker, begin(picker, later)[0], later)
     assert {begin(picker, later)[0] for _ in range(10)} == {first}
+
+
+def test_a_reply_that_fails_a_check_is_a_failure_at_once() -> None:
+    peers = fleet([1] * 6)
+    picker = aperture(peers, high="100", low="0")
+    (first,) = begin(picker, SECOND)
+    fail(picker, first, SECOND, Reply(Code.OK, Origin.CLIENT, "an empty list"))
+    assert begin(picker, SECOND)[0] is not first
 
 
 def test_an_end_outside_the_set_changes_nothing_whatever_is_remembered_of_the_peer() -> None:

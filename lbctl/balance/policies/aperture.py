@@ -114,10 +114,11 @@ class Aperture(Penalised[_Kept]):
         node = self._nodes.get(peer)
         if node is None:
             return  # its calls in flight are not among those that are counted
+        begins_to_fail = False
         if reply.code or reply.origin is not SERVER:
             super().ended(peer, begun_ns, now_ns, reply)
-        moved = self._moved(-1, now_ns)
-        if moved or (reply.code and node.count and peer not in self._failing):
+            begins_to_fail = node.count > 0 and peer not in self._failing
+        if self._moved(-1, now_ns) or begins_to_fail:
             self._open(now_ns)
 
     def _begun(self, now_ns: int) -> None:
