@@ -145,7 +145,7 @@ class Registry:
     services: tuple[Service, ...]
     invalid: tuple[Invalid, ...] = ()
     foreign: int = 0  # keys that no layout claims
-    notes: tuple[str, ...] = ()  # what could not be read, in words
+    notes: tuple[str, ...] = ()  # what could not be read or is elsewhere than usual, in words
 
 
 class Reply(NamedTuple):

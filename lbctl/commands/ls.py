@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, NamedTuple
 from lbctl.discovery.catalog import Catalog
 from lbctl.discovery.changes import Change, diff
 from lbctl.discovery.directory import find, follow, follow_keys, normal_prefix, read, survey
+from lbctl.discovery.elsewhere import elsewhere
 from lbctl.discovery.listing import Listing, Rest, shares
 from lbctl.discovery.scan import Tell
 from lbctl.etcd.client import Etcd, TimeToLive
@@ -46,10 +47,16 @@ class Ls:
 async def run(etcd: Etcd, request: Ls, tell: Tell | None = None) -> Listing:
     """Read the registry; raises NotFound for a service that is not there, RegistryError where etcd does not answer."""
     registry, rest = await _read(etcd, request, tell)
-    registry = select(registry, request)
+    registry = _with_notes(select(registry, request), request)
     instances = _instances(registry)
     leases, health = await asyncio.gather(_leases(etcd, instances), _health(instances, request))
     return Listing(registry, leases, health, request.check, rest)
+
+
+def _with_notes(registry: Registry, request: Ls) -> Registry:
+    """Say what stands where nobody may look for it, unless that is where the listing was asked for."""
+    strays = elsewhere(registry.services) if request.prefix is None else ()
+    return replace(registry, notes=(*registry.notes, *strays))
 
 
 async def _read(etcd: Etcd, request: Ls, tell: Tell | None) -> tuple[Registry, Rest | None]:

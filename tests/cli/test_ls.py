@@ -281,6 +281,15 @@ def test_keys_that_are_no_registrations_are_counted(lbctl: Lbctl, keys: Keys) ->
     assert lbctl("ls").err.splitlines()[1] == "note: 1 other key; see: lbctl ls --all"
 
 
+def test_a_service_that_stands_where_its_clients_do_not_look_is_told_unless_one_asked_for_it_there(
+    lbctl: Lbctl, keys: Keys
+) -> None:
+    keys({"/Hello/10.0.0.1:80": '{"network":"tcp","address":"10.0.0.1:80","weight":10,"tags":null}'})
+    note = "note: kitex under '/Hello/': its clients look under 'kitex/' unless they are told otherwise\n"
+    assert (lbctl("ls").err, lbctl("ls", "Hello").err) == (note, note)
+    assert lbctl("ls", "--prefix", "/Hello").err == ""
+
+
 def test_all_lists_what_may_be_a_service_and_why_the_rest_is_none(lbctl: Lbctl, keys: Keys) -> None:
     keys(ECHO | OTHERS)
     said = lbctl("ls", "--all")
