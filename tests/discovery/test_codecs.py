@@ -177,6 +177,7 @@ def test_json_has_its_address_in_one_member_or_in_two(
         b'{"addr":"mongodb://root:hunter2@10.0.0.1:27017"}',
         b'{"host":"postgres://root:hunter2@10.0.0.1","port":5432}',
         b'{"host":"10.0.0.1","port":5432,"DB_PASSWORD":"hunter2"}',
+        b'{"network":"tcp","address":"10.0.0.1:3306","user":"root","passwd":"hunter2"}',
         b'{"host":"10.0.0.1","port":5432,"metadata":{"password":"hunter2"}}',
         b'{"addr":"10.0.0.1:5432","logins":[{"secretKey":"hunter2"}]}',
     ],

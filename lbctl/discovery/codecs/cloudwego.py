@@ -6,6 +6,7 @@ from typing import Final
 
 from lbctl.discovery.address import parse_address
 from lbctl.discovery.codecs.base import Claim, Draft
+from lbctl.discovery.codecs.credentials import has_credentials
 from lbctl.discovery.codecs.leaf import leaf_warnings
 from lbctl.discovery.codecs.members import Members
 from lbctl.discovery.codecs.own_object import Document, is_claimed, own_object
@@ -29,7 +30,9 @@ def read_draft(record: Record, claim: Claim, protocol: str | None) -> Draft | No
 def _is_known(document: Document, record: Record, claim: Claim) -> bool:
     """Anybody may have a network and an address to listen on: two more members tell, or one where the key does."""
     found = len(document.keys() & _TELLING)
-    return "network" in document and (found > 1 or (found == 1 and is_claimed(record, claim)))
+    if "network" not in document or not found:
+        return False
+    return found > 1 or (is_claimed(record, claim) and not has_credentials(document))
 
 
 def _draft(record: Record, members: Members, protocol: str | None) -> Draft:

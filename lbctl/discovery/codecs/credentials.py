@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Mapping
 from typing import Any, Final
 
 _NAMES: Final = frozenset(("pass", "token", "dsn", "user", "username", "database", "db"))
 _CREDENTIAL = re.compile(r"passw|passphrase|pwd|secret|credential|(api|access|private)[_-]?key")
 
 
-def has_credentials(document: dict[str, Any]) -> bool:
+def has_credentials(document: Mapping[str, Any]) -> bool:
     """Whether a member says how to log in somewhere; deeper ones count where their name leaves no doubt."""
     return any(name.lower() in _NAMES for name in document) or _is_secret(document)
 
