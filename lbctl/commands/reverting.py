@@ -7,7 +7,7 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Final
 
 from lbctl.commands.heard import Heard
-from lbctl.commands.rewriting import Rewrite, write
+from lbctl.commands.rewriting import LostRace, Rewrite, write
 from lbctl.errors import RegistryError
 from lbctl.etcd.client import Etcd
 from lbctl.etcd.swap import Beside
@@ -25,8 +25,8 @@ async def revert(
 ) -> None:
     """Wait for so long, or until a signal, and write back what was there before; ``revisions`` are the keys' since.
 
-    Raises LostRace where somebody has written since. An etcd that does not answer is asked again until it does, or
-    until another signal: then its RegistryError is raised.
+    Raises LostRace where somebody has written since, when all the others are written back. An etcd that does not
+    answer is asked again until it does, or until another signal: then its RegistryError is raised.
     """
     note(f"it goes back to what it was in {after_s:g}s, or at Ctrl-C")
     await heard.during(asyncio.sleep(after_s))
@@ -34,7 +34,7 @@ async def revert(
     told = False
     while True:
         try:
-            note(f"written back at revision {await write(etcd, back)}")
+            await _write_back(etcd, back, note)
             return
         except RegistryError as error:
             if not told:
@@ -42,6 +42,22 @@ async def revert(
             told = True
             if await heard.during(asyncio.sleep(_AGAIN_S)) is not None:
                 raise
+
+
+async def _write_back(etcd: Etcd, back: Sequence[Rewrite], note: Callable[[str], None]) -> None:
+    """Write each for itself, as a key that somebody has written must not keep the others from going back."""
+    revisions: list[int] = []
+    lost: list[LostRace] = []
+    for each in back:
+        try:
+            revisions.append(await write(etcd, [each]))
+        except LostRace as error:
+            lost.append(error)
+    if revisions:
+        some = f"{len(revisions)} of {len(back)} " if lost else ""
+        note(f"{some}written back at revision {max(revisions)}")
+    if lost:
+        raise LostRace("\n".join(map(str, lost)), lost[0].hint)
 
 
 def _undone(done: Rewrite, revision: int) -> Rewrite:

@@ -80,6 +80,22 @@ async def test_what_somebody_wrote_meanwhile_stays(etcd: Etcd) -> None:
     assert await values(etcd) == [f"{A}|7", f"{B}|5"]
 
 
+async def test_a_key_that_somebody_wrote_keeps_no_other_from_going_back(etcd: Etcd) -> None:
+    await register(etcd)
+    plan = drain(await registered(etcd, ECHO), [A, B])
+    notes: list[str] = []
+    with Heard() as heard:
+        revisions = await write_each(etcd, plan)
+        await etcd.put(f"/services/echo/{A}".encode(), f"{A}|7".encode())
+        with pytest.raises(LostRace, match=f"/services/echo/{A}: read .* now {A}.7 at revision"):
+            await revert(etcd, plan, revisions, 0.01, heard, notes.append)
+    entry = await etcd.get(f"/services/echo/{B}".encode())
+    assert entry is not None
+    assert entry.value == f"{B}|5".encode()
+    assert notes[1:] == [f"1 of 2 written back at revision {entry.mod_revision}"]
+    assert await etcd.get(f"/lbctl/drained//services/echo/{B}".encode()) is None
+
+
 @pytest.mark.slow
 async def test_an_etcd_that_is_away_when_the_time_comes_is_waited_for(own_etcd: EtcdServer) -> None:
     notes: list[str] = []
