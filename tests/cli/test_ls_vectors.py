@@ -83,7 +83,7 @@ def test_a_published_registration_is_listed_as_it_should_be(lbctl: Lbctl, fill: 
         assert document["other_keys"] >= 1
 
 
-@pytest.mark.parametrize("seed", range(3))
+@pytest.mark.parametrize("seed", range(2))
 def test_nothing_that_went_wrong_ends_a_listing_or_steers_the_terminal(lbctl: Lbctl, fill: Fill, seed: int) -> None:
     # A lease of another key's is none here: etcd refuses it.
     broken = {each.key: each._replace(lease=0) for each in islice(mutants(Random(1000 + seed)), 400)}
@@ -91,8 +91,8 @@ def test_nothing_that_went_wrong_ends_a_listing_or_steers_the_terminal(lbctl: Lb
 
     lines = [("ls",), ("ls", "--all"), *(("ls", "--all", "-o", output) for output in ("wide", "json", "yaml"))]
     lines += [("ls", "-o", output) for output in ("csv", "name")]
-    lines += [("ls", service["name"], "-o", "wide") for service in listed(lbctl)["services"][:20] if service["name"]]
-    lines += [("ls", "--explain", key.decode()) for key in list(broken)[:20] if is_argument(key)]
+    lines += [("ls", service["name"], "-o", "wide") for service in listed(lbctl)["services"][:10] if service["name"]]
+    lines += [("ls", "--explain", key.decode()) for key in list(broken)[:10] if is_argument(key)]
     for line in lines:
         said = lbctl(*line)
         assert said.status in (0, 4), (line, said.err)  # a name may be of several services

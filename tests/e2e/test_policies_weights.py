@@ -19,7 +19,7 @@ WEIGHTS: Final = [5, 3, 2, 1, 1]
 CYCLE: Final = sum(WEIGHTS)
 FEW: Final = 2 * CYCLE
 MANY: Final = 3_000
-VERY_MANY: Final = 20_004  # whole cycles too
+VERY_MANY: Final = 10_008  # whole cycles too
 STRIDE_BOUND: Final = 3  # calls; static_stride is never further off, round_robin one at most
 # Points of a ring of five backends; those of crc32 are twice as uneven.
 POINTS: Final = {"consistent_hash": 5 * 100 / 4, "ring_hash": 1024}
