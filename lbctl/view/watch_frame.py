@@ -89,7 +89,7 @@ def in_rotation(report: WatchReport) -> tuple[int, int]:
 def _title(report: WatchReport, width: int, look: Look) -> str:
     style = look.style
     if report.stale_s is None:
-        state = coloured(look, style.ok, "synced")
+        state = coloured(look, style.ok, "synced") if report.revision else coloured(look, style.warn, "reading")
     else:
         words = f"STALE {age(report.stale_s)}"
         state = coloured(look, style.warn + style.reverse, f" {words} ")
@@ -264,5 +264,6 @@ def _footer(report: WatchReport, ui: WatchUi, width: int, look: Look) -> str:
 
 def _one_line(report: WatchReport, width: int, look: Look) -> str:
     ready, present = in_rotation(report)
-    state = "synced" if report.stale_s is None else f"stale {age(report.stale_s)}"
+    followed = "synced" if report.revision else "reading"
+    state = followed if report.stale_s is None else f"stale {age(report.stale_s)}"
     return look.elide(f"{ready}/{present} ready {state} {clock(report.elapsed_s)}", width)

@@ -116,6 +116,14 @@ def test_a_watch_frame_has_exactly_the_lines_of_the_window_and_none_is_too_wide(
             assert line.isascii()
 
 
+@pytest.mark.parametrize("height", [24, 1])
+def test_a_watch_that_has_read_nothing_yet_does_not_say_that_it_is_synced(height: int) -> None:
+    report = watch_sample(revision=0, rows=(), events=())
+    text = "\n".join(build_watch(report, WatchUi(), 80, height, MONOCHROME, UNICODE))
+    assert "reading" in text
+    assert "synced" not in text
+
+
 @pytest.mark.parametrize("size", [(60, 20), (80, 24), (140, 45)])
 def test_no_colour_means_no_colour_and_keeps_bold(size: tuple[int, int]) -> None:
     report = run(5)
