@@ -85,7 +85,7 @@ def _offer(
     from lbctl.cli.weight_output import WeightPrinter
 
     refuse_unasked(write, settings)
-    printer, verb = WeightPrinter(settings), action.capitalize()
+    printer, verb = WeightPrinter(settings, service), action.capitalize()
     back = None if revert_after_s is None else Back(revert_after_s, printer.note)
 
     def ask(count: int) -> str:

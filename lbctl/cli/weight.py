@@ -69,7 +69,7 @@ def weight(
 
     if write.dry_run and auto.apply:
         raise UsageError("--dry-run and --apply contradict each other")
-    printer = WeightPrinter(settings)
+    printer = WeightPrinter(settings, service)
     if auto.auto:
         from lbctl.cli.weight_auto import adjust
 

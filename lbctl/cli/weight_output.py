@@ -9,12 +9,17 @@ from lbctl.cli.writing import Printer, instances
 from lbctl.discovery.weight_report import DRAIN, DRY_RUN, LOST, UNCHANGED, UNDRAIN, WRITTEN, WeightReport
 
 if TYPE_CHECKING:
+    from lbctl.cli.settings import Settings
     from lbctl.view.plain_table import Rendered
     from lbctl.view.services import Look
 
 
 class WeightPrinter(Printer[WeightReport]):
-    """Prints weights in the format asked for."""
+    """Prints weights in the format asked for; ``named`` is the service as the user named it."""
+
+    def __init__(self, settings: Settings, named: str) -> None:
+        super().__init__(settings)
+        self._named = named
 
     def look(self, report: WeightReport, *, many: bool) -> None:
         """Print what one look found and what became of it; of ``many`` looks each is a block."""
@@ -42,7 +47,7 @@ class WeightPrinter(Printer[WeightReport]):
     def became(self, report: WeightReport) -> str:
         """Say what became of it, and what may undo it."""
         if report.action in (DRAIN, UNDRAIN):
-            return _turned(report)
+            return _turned(report, self._named)
         changing = sum(row.changes for row in report.rows)
         weights = "1 weight" if changing == 1 else f"{changing} weights"
         return {
@@ -53,7 +58,7 @@ class WeightPrinter(Printer[WeightReport]):
         }[report.state]
 
 
-def _turned(report: WeightReport) -> str:
+def _turned(report: WeightReport, named: str) -> str:
     out = report.action == DRAIN
     changing = [row.address for row in report.rows if row.changes]
     turned = instances(len(changing))
@@ -65,7 +70,7 @@ def _turned(report: WeightReport) -> str:
     told = f"{turned} {report.action}ed at revision {report.revision}"
     if not out:
         return told
-    undo = f"undo: {shlex.join(['lbctl', 'undrain', report.service, *changing])}"
+    undo = f"undo: {shlex.join(['lbctl', 'undrain', named, *changing])}"
     return f"{told}; {_lasts(report, 'is back in the rotation')}\n{undo}"
 
 

@@ -122,10 +122,11 @@ def test_a_key_that_is_there_is_taken_over_only_with_y(lbctl: Lbctl, keys: Keys,
     assert [entry.value.decode() for entry in held()] == [f"{A}|1", f"{B}|1"]
 
 
-def test_the_way_back_is_a_command_line_that_a_shell_takes(lbctl: Lbctl, keys: Keys, held: Held) -> None:
+@pytest.mark.parametrize("service", ["sp ace", "/services/sp ace/"])
+def test_the_way_back_is_a_command_line_that_a_shell_takes(lbctl: Lbctl, keys: Keys, held: Held, service: str) -> None:
     keys({f"/services/sp ace/{A}": f"{A}|3", f"/services/sp ace/{B}": f"{B}|1"})
-    undo = lbctl("drain", "sp ace", A, "-y").err.splitlines()[-1]
-    assert undo == f"undo: lbctl undrain 'sp ace' {A}"
+    undo = lbctl("drain", service, A, "-y").err.splitlines()[-1]
+    assert undo == f"undo: lbctl undrain '{service}' {A}"
     assert lbctl(*shlex.split(undo.removeprefix("undo: lbctl ")), "-y").status == 0
     assert [entry.value.decode() for entry in held()] == [f"{A}|3", f"{B}|1"]
 
