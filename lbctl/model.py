@@ -129,12 +129,19 @@ class Invalid:
 
 @dataclass(frozen=True, slots=True)
 class Service:
-    """All instances under one prefix, in key order; ``prefix`` is the raw key prefix with its separator."""
+    """All instances under one prefix, in key order.
+
+    ``prefix`` is the raw key prefix with its separator, or the key itself where a service is one key.
+    """
 
     name: str
     layout: str
     prefix: str
     instances: tuple[Instance, ...]
+
+    def has_room_for(self, key: str) -> bool:
+        """Whether a key stands where those of the service do, usable or not."""
+        return key.startswith(self.prefix) if self.prefix.endswith("/") else key == self.prefix
 
 
 @dataclass(frozen=True, slots=True)

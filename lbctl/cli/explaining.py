@@ -22,6 +22,8 @@ def explain_key(key: str, settings: Settings) -> int:
     from lbctl.commands.explain import Explain, explain
     from lbctl.etcd.client import Etcd
 
+    if not key:
+        raise UsageError("--explain needs a key", "see what there is: lbctl ls --all")
     if settings.output not in _OUTPUTS:
         raise UsageError(f"--explain has no output format {settings.output!r}", f"use one of: {', '.join(_OUTPUTS)}")
     request = Explain(key, settings.prefix, settings.layout, settings.service_from)

@@ -74,7 +74,7 @@ def select(registry: Registry, request: Ls) -> Registry:
     if request.service is not None:
         service = find(registry, request.service, request.layout)
         services = (service,)
-        invalid = tuple(each for each in invalid if each.key.startswith(service.prefix))
+        invalid = tuple(each for each in invalid if service.has_room_for(each.key))
     if request.labels:
         services = tuple(_with_labels(service, request.labels) for service in services)
         if request.service is None:

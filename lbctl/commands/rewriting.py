@@ -80,7 +80,7 @@ async def registered(etcd: Etcd, where: Where, *, usable: bool = True) -> Regist
     service = find(registry, where.service, where.layout)
     if usable and not service.instances:
         raise NotFound(f'service "{service.name}" has no usable instances', f"see why: lbctl ls {quote(service.name)}")
-    invalid = tuple(each for each in registry.invalid if each.key.startswith(service.prefix))
+    invalid = tuple(each for each in registry.invalid if service.has_room_for(each.key))
     keys = dict.fromkeys([each.key for each in service.instances] + [each.key for each in invalid])
     entries = await etcd.get_many([key.encode() for key in keys], registry.revision)
     return Registered(service, {entry.key.decode(): entry for entry in entries}, registry.revision, invalid)

@@ -127,5 +127,4 @@ def _beside(registry: Registry, services: tuple[Service, ...], name: str | None)
     """The unusable keys: all of them, or those beside the services that were named."""
     if name is None:
         return registry.invalid
-    prefixes = tuple(service.prefix for service in services)
-    return tuple(each for each in registry.invalid if each.key.startswith(prefixes))
+    return tuple(flaw for flaw in registry.invalid if any(each.has_room_for(flaw.key) for each in services))

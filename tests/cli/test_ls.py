@@ -147,6 +147,14 @@ def test_a_weight_that_is_no_number_is_shown_as_the_default_with_a_warning(lbctl
     assert said.status == 0
 
 
+def test_a_service_that_is_one_key_has_nothing_of_those_whose_names_begin_like_its_own(
+    lbctl: Lbctl, keys: Keys
+) -> None:
+    keys({"/services/solo": "10.0.0.1:80", "/services/solo-b/10.0.0.2:80": "10.0.0.2"})
+    assert json.loads(lbctl("ls", "solo", "-o", "json").out)["invalid"] == []
+    assert len(json.loads(lbctl("ls", "solo-b", "-o", "json").out)["invalid"]) == 1
+
+
 def test_unusable_keys_are_shown_with_code_and_reason(lbctl: Lbctl, keys: Keys) -> None:
     keys({**ECHO, "/services/echo/127.0.0.1:9": "127.0.0.1:9|2.5"})
     said = lbctl("ls", "echo")
@@ -288,6 +296,11 @@ def test_a_service_that_stands_where_its_clients_do_not_look_is_told_unless_one_
     note = "note: kitex under '/Hello/': its clients look under 'kitex/' unless they are told otherwise\n"
     assert (lbctl("ls").err, lbctl("ls", "Hello").err) == (note, note)
     assert lbctl("ls", "--prefix", "/Hello").err == ""
+
+
+def test_no_key_is_none_to_explain(lbctl: Lbctl) -> None:
+    said = lbctl("ls", "--explain", "")
+    assert (said.status, said.err) == (2, "error: --explain needs a key\nhint: see what there is: lbctl ls --all\n")
 
 
 def test_all_lists_what_may_be_a_service_and_why_the_rest_is_none(lbctl: Lbctl, keys: Keys) -> None:
