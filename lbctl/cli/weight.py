@@ -112,11 +112,14 @@ def _by_hand(
     printer: WeightPrinter,
 ) -> int:
     from lbctl.cli.rotation import Back, offered
+    from lbctl.commands.drain import without_notes
     from lbctl.commands.weight import planned
     from lbctl.discovery.weight_report import WEIGHT
 
     async def plan(etcd: Etcd, found: Registered) -> tuple[Rewrite, ...]:
-        return planned(found, wishes)
+        rewrites = planned(found, wishes)
+        # What goes back to weight 0 after a while is drained as before, and needs its note.
+        return rewrites if revert.revert_after is not None else await without_notes(etcd, found, rewrites)
 
     back = None if revert.revert_after is None else Back(revert.revert_after, printer.note)
     proposal = offered(service, plan, WEIGHT, settings, lambda count: f"Write {'it' if count == 1 else 'them'}", back)

@@ -10,6 +10,7 @@ from lbctl.discovery.flaws import Unusable
 from lbctl.discovery.rotation import NOTES, drained, has_status, undrained
 from lbctl.errors import UsageError
 from lbctl.etcd.client import Etcd
+from lbctl.etcd.failures import AccessDenied
 from lbctl.etcd.swap import Beside
 from lbctl.model import Instance
 
@@ -18,6 +19,20 @@ async def notes(etcd: Etcd, found: Registered) -> Mapping[str, bytes]:
     """What keys held before they were drained, for those where that was noted."""
     names = {note_of(each.key.encode()): each.key for each in found.service.instances if each.weight == 0}
     return {names[entry.key]: entry.value for entry in await etcd.get_many(list(names), found.revision)}
+
+
+async def without_notes(etcd: Etcd, found: Registered, plan: Sequence[Rewrite]) -> tuple[Rewrite, ...]:
+    """The plan, with what is noted of drained keys that it writes deleted as well; as it is where that is not read."""
+    try:
+        noted = await notes(etcd, found)
+    except AccessDenied:
+        noted = {}
+    return tuple(
+        each._replace(beside=(Beside(note_of(each.read.key), None),))
+        if each.changes and each.instance.key in noted
+        else each
+        for each in plan
+    )
 
 
 def drain(found: Registered, wheres: Sequence[str]) -> tuple[Rewrite, ...]:

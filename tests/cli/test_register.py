@@ -122,6 +122,17 @@ def test_a_key_that_is_there_is_taken_over_only_with_y(lbctl: Lbctl, keys: Keys,
     assert [entry.value.decode() for entry in held()] == [f"{A}|1", f"{B}|1"]
 
 
+def test_a_weight_given_to_a_drained_instance_ends_what_was_noted_of_it(lbctl: Lbctl, keys: Keys, held: Held) -> None:
+    keys(ECHO)
+    lbctl("drain", "echo", A, "-y")
+    assert len(held()) == 3  # the note of what it was
+    lbctl("weight", "echo", f"{A}=2", "-y")
+    assert len(held()) == 2
+    lbctl("weight", "echo", f"{A}=0", "-y")
+    assert lbctl("undrain", "echo", A, "-y").status == 2  # who wrote 0 by hand has to say what follows
+    assert [entry.value.decode() for entry in held()] == [f"{A}|0", f"{B}|1"]
+
+
 @pytest.mark.parametrize("service", ["sp ace", "/services/sp ace/"])
 def test_the_way_back_is_a_command_line_that_a_shell_takes(lbctl: Lbctl, keys: Keys, held: Held, service: str) -> None:
     keys({f"/services/sp ace/{A}": f"{A}|3", f"/services/sp ace/{B}": f"{B}|1"})
