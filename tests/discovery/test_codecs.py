@@ -194,6 +194,13 @@ def test_what_logs_in_somewhere_is_no_goframe_server_however_long_its_key_is() -
     assert read(b"/conf/prod/eu/shop/v1/10.0.0.1:3306", b'{"user":"root","password":"hunter2"}') is None
 
 
+@pytest.mark.parametrize("key", [b"/services/ /x", b"/services//x"])
+def test_a_name_that_cannot_be_seen_is_none(key: bytes) -> None:
+    found = read(key, b"10.0.0.1:80")
+    assert isinstance(found, Invalid)
+    assert found.code == "no_service"
+
+
 def test_a_bad_url_does_not_tell_its_password() -> None:
     flaw = read(b"/services/shop/x", b"http://root:hunter2@10.0.0.1:80")
 

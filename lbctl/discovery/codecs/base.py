@@ -191,4 +191,4 @@ def speaks_for_itself(record: Record) -> bool:
 def _flaw_of_key(key: str, place: Place) -> Unusable | None:
     if not key.isprintable() or not place.service.isprintable():
         return Unusable("control_chars", "control characters in the key or the name")
-    return None if place.service else Unusable("no_service", "empty service name in the key")
+    return None if place.service.strip() else Unusable("no_service", "empty service name in the key")
