@@ -112,6 +112,11 @@ class Instance:
         return str(self.endpoint)
 
     @property
+    def speaks_grpc(self) -> bool:
+        """Whether gRPC may be spoken there: False where the registration states another protocol."""
+        return self.protocol in (None, "grpc", "tri")
+
+    @property
     def effective_weight(self) -> int:
         """The weight a balancer uses: 1 where the layout has none."""
         return 1 if self.weight is None else self.weight

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections import Counter
-from collections.abc import AsyncGenerator, AsyncIterator, Sequence
+from collections.abc import AsyncGenerator, AsyncIterator, Iterable, Sequence
 from contextlib import aclosing, asynccontextmanager, suppress
 
 from lbctl.discovery.backends import distinct
@@ -16,9 +16,14 @@ from lbctl.load.run import Run
 from lbctl.model import Endpoint, Identity, Instance, Service
 
 
+def called(instances: Iterable[Instance]) -> list[Instance]:
+    """Leave out those that speak another protocol than gRPC."""
+    return [each for each in instances if each.speaks_grpc]
+
+
 def backends_of(service: Service) -> str:
     """How many backends a service has, in words."""
-    count = len(distinct(service.instances))
+    count = len(distinct(called(service.instances)))
     return f"{count} backend{'' if count == 1 else 's'} of {service.name}"
 
 
@@ -67,6 +72,7 @@ class _Applying:
 
     def apply(self, instances: Sequence[Instance]) -> None:
         """Take a full state; a weight that is not used as it is registered is an event."""
+        instances = called(instances)
         backends = sorted(distinct(instances), key=lambda instance: instance.identity)
         used = [self._limits.used(each) for each in backends]
         self.load.apply(used)

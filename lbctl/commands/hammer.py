@@ -13,7 +13,7 @@ from lbctl.balance.policies.base import Policy
 from lbctl.balance.policies.table import GRPC_POLICIES
 from lbctl.clock import Clock
 from lbctl.commands.calling import Calling, Payload, described, undescribed
-from lbctl.commands.following import backends_of, followed
+from lbctl.commands.following import backends_of, called, followed
 from lbctl.commands.hash_keys import keys_of, one_key
 from lbctl.commands.reach import Reach, Reaching, ready_for
 from lbctl.commands.repeating import Configured
@@ -213,7 +213,11 @@ async def _service(etcd: Etcd | None, request: Hammer) -> Service:
     service = find(registry, request.service, request.layout)
     if not service.instances:
         raise _unusable(service)
-    return service
+    spoken = called(service.instances)
+    if not spoken:
+        protocols = ", ".join(sorted({str(each.protocol) for each in service.instances}))
+        raise CannotCall(f'no instance of "{service.name}" speaks gRPC: {protocols}', f"see: lbctl ls {service.name}")
+    return replace(service, instances=tuple(spoken))
 
 
 def _unusable(service: Service) -> NotFound:

@@ -117,7 +117,7 @@ async def _health(instances: list[Instance], request: Ls) -> dict[Identity, Heal
     from lbctl.rpc.access import plain
     from lbctl.rpc.health import check_all
 
-    access_for = request.access_for or plain
+    access_for, instances = request.access_for or plain, [each for each in instances if each.speaks_grpc]
     ways: dict[Endpoint, Access] = {each.endpoint: access_for(each) for each in reversed(instances)}
     answers = await check_all(ways, timeout_s=request.check_timeout_s)
     return {each.identity: answers[each.endpoint] for each in instances}

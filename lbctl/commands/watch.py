@@ -196,6 +196,8 @@ class ServiceWatch:
     async def _check_round(self, prober: Prober) -> None:
         places: dict[Endpoint, list[Instance]] = {}
         for instance in self._book.instances:
+            if not instance.speaks_grpc:
+                continue
             places.setdefault(instance.endpoint, []).append(instance)
         await prober.keep(places)
         self._book.checking = True

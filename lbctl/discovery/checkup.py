@@ -54,9 +54,9 @@ class Checkup:
 
 
 def backends(registry: Registry) -> Iterator[Instance]:
-    """Yield one instance for each address of each service."""
+    """Yield one instance for each address of each service that can be asked."""
     for service in registry.services:
-        yield from distinct(service.instances)
+        yield from distinct(each for each in service.instances if each.speaks_grpc)
 
 
 def rows(instances: Iterable[Instance], health: Mapping[Endpoint, Health]) -> tuple[Row, ...]:

@@ -45,12 +45,12 @@ class Listing:
 
 
 def shares(service: Service) -> dict[Identity, float]:
-    """Each instance's share of the calls by weight alone, 0..1; one that says it is not up gets nothing.
+    """Each instance's share of the calls by weight alone, 0..1; one that is not up or speaks no gRPC has none.
 
     Where one address has several keys, the decisive one has its share, and the others have none.
     """
     weights = {each.identity: 0 for each in service.instances}
     for each in decisive(service.instances):
-        weights[each.identity] = each.effective_weight if each.status is None else 0
+        weights[each.identity] = each.effective_weight if each.status is None and each.speaks_grpc else 0
     total = sum(weights.values())
     return {identity: weight / total if total else 0.0 for identity, weight in weights.items()}

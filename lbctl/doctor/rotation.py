@@ -11,8 +11,8 @@ from lbctl.model import Instance, Service
 
 
 def is_picked(instance: Instance) -> bool:
-    """Whether clients pick it, as far as the registry says."""
-    return instance.status is None and instance.effective_weight > 0
+    """Whether gRPC clients pick it, as far as the registry says."""
+    return instance.status is None and instance.effective_weight > 0 and instance.speaks_grpc
 
 
 def picked(service: Service) -> list[Instance]:

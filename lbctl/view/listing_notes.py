@@ -42,9 +42,12 @@ def _about(listing: Listing, service: Service) -> Iterator[str]:
     backends = distinct(service.instances)
     if len(backends) < len(service.instances):
         yield "note: an address with several keys is one backend, as the newest of them describes it"
+    others = sorted({clean(str(each.protocol)) for each in backends if not each.speaks_grpc})
+    if others:
+        yield f"note: gRPC clients do not call what speaks {', '.join(others)}"
     if listing.checked:
-        ready = sum(in_rotation(listing, each) for each in backends)
-        total = len(backends)
+        called = [each for each in backends if each.speaks_grpc]
+        ready, total = sum(in_rotation(listing, each) for each in called), len(called)
         yield from _reasons(listing, service)
         look = f"; {total - ready} need a look: lbctl doctor {quote(clean(service.name))}"
         yield f"{ready} of {total} ready" + ("" if ready == total else look)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import asynccontextmanager, nullcontext
 from dataclasses import replace
@@ -15,7 +16,7 @@ from lbctl.balance.policies.table import POLICIES
 from lbctl.clock import SystemClock
 from lbctl.commands.hammer import Finished, Hammer, Tell, run
 from lbctl.demo.etcd_server import EtcdServer
-from lbctl.errors import NotFound
+from lbctl.errors import CannotCall, NotFound
 from lbctl.etcd.client import Etcd
 from lbctl.etcd.config import EtcdConfig
 from lbctl.load.plan import Plan
@@ -134,3 +135,25 @@ async def test_a_service_may_be_meant_by_its_prefix(etcd: Etcd) -> None:
         report = (await hammered(etcd, replace(REQUEST, service="/services/echo/"))).report
     assert report is not None
     assert (report.service, report.ok) == ("echo", 40)
+
+
+def kratos(*endpoints: str) -> bytes:
+    return json.dumps({"id": "1", "name": "echo", "version": "", "metadata": {}, "endpoints": endpoints}).encode()
+
+
+async def test_an_endpoint_of_another_protocol_is_not_called(etcd: Etcd) -> None:
+    async def nothing() -> None:
+        return
+
+    async with backend(nothing) as endpoint:
+        await etcd.put(b"/microservices/echo/1", kratos(f"http://127.0.0.1:{endpoint.port + 1}", f"grpc://{endpoint}"))
+        report = (await hammered(etcd)).report
+    assert report is not None
+    assert [(row.address, row.ok) for row in report.backends] == [(str(endpoint), 40)]
+    assert "resolved /microservices/echo/: 1 backend of echo" in [event.text for event in report.events]
+
+
+async def test_a_service_that_speaks_no_grpc_at_all_is_told_so(etcd: Etcd) -> None:
+    await etcd.put(b"/microservices/echo/1", kratos("http://127.0.0.1:8000", "tcp://127.0.0.1:7000"))
+    with pytest.raises(CannotCall, match='no instance of "echo" speaks gRPC: http, tcp'):
+        await hammered(etcd)

@@ -83,6 +83,14 @@ def test_of_the_reasons_that_no_word_says_five_are_told_and_the_others_counted()
     assert said == [*told, "note: and 2 more", "0 of 8 ready; 8 need a look: lbctl doctor echo"]
 
 
+def test_who_speaks_something_else_than_grpc_is_told_and_needs_no_look() -> None:
+    web, serving = replace(instance(1, 1), protocol="http"), replace(instance(2, 1), protocol="grpc")
+    registry = Registry(20, (Service("echo", "seed", "/services/echo/", (web, serving)),))
+    health = {serving.identity: Health(Status.SERVING, 0.001)}
+    said = list(notes(Listing(registry, health=health, checked=True), one=True, endpoints=()))
+    assert said == ["note: gRPC clients do not call what speaks http", "1 of 1 ready"]
+
+
 @pytest.mark.parametrize("width", [20, 30, 40, 50, 60, 70, 80, 140])
 def test_a_table_keeps_within_its_width_unless_even_its_main_columns_do_not_fit(width: int) -> None:
     table = instances_table(LISTING, SERVICE, Look(PLAIN, UNICODE, width))

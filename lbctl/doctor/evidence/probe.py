@@ -31,12 +31,13 @@ async def probes(case: Case) -> Mapping[str, Report]:
 
 
 async def _probed(case: Case, service: Service) -> Report | None:
-    backends = distinct(service.instances)
+    called = [each for each in service.instances if each.speaks_grpc]
+    backends = distinct(called)
     if not backends:
         return None
     run = Run(_task(case, service, len(backends)), case.clock)
     try:
-        run.apply(service.instances)
+        run.apply(called)
         await run.settled()
         if len(run.backends.failures()) == run.backends.count:
             return None
