@@ -11,7 +11,7 @@ from tests.cli.test_config import SEED, STATIC
 from tests.e2e.conftest import Standing
 from tests.e2e.runs import events_of, hammer, lbctl, picks_by_weight
 
-pytestmark = pytest.mark.e2e
+pytestmark = [pytest.mark.e2e, pytest.mark.slow]
 
 
 def config(tmp_path: Path, *changes: tuple[str, str]) -> str:

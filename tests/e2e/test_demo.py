@@ -18,7 +18,7 @@ import pytest
 
 from tests.demo.watching import alive, eventually, listens
 
-pytestmark = pytest.mark.e2e
+pytestmark = [pytest.mark.e2e, pytest.mark.slow]
 
 ON_LINUX = pytest.mark.skipif(sys.platform != "linux", reason="only Linux ties a process to its parent")
 

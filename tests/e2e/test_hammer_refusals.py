@@ -22,7 +22,7 @@ from tests.rpc.servers import (
     serving,
 )
 
-pytestmark = pytest.mark.e2e
+pytestmark = [pytest.mark.e2e, pytest.mark.slow]
 
 RAW = ("test.Echo/Say", "--binary-file", "/dev/null")
 HTTP1 = b"HTTP/1.1 400 Bad Request\r\nContent-Length: 0\r\n\r\n"
