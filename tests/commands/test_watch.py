@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import json
 import socket
 from collections.abc import AsyncIterator, Callable, Iterator
 from contextlib import AbstractAsyncContextManager, asynccontextmanager, contextmanager
@@ -126,6 +127,19 @@ async def test_the_report_has_share_lease_and_health(etcd: Etcd) -> None:
     assert (first.granted_s, second.granted_s) == (60, None)
     assert first.ttl_s is not None
     assert 50 < first.ttl_s <= 60
+
+
+async def test_who_states_another_protocol_is_not_asked_for_its_health(etcd: Etcd) -> None:
+    callers: list[object] = []
+    web = await asyncio.start_server(lambda reader, writer: callers.append(writer), "127.0.0.1", 0)
+    port = web.sockets[0].getsockname()[1]
+    async with web, serving(healthy=health_of(2)) as endpoint:
+        value = {"id": "1", "name": "echo", "version": "", "metadata": {}}
+        endpoints = [f"http://127.0.0.1:{port}", f"grpc://{endpoint}"]
+        await etcd.put(b"/microservices/echo/1", json.dumps(value | {"endpoints": endpoints}).encode())
+        async with watching(etcd.endpoints[0], check=True) as onlooker:
+            await onlooker.hears("health", "NOT_SERVING", str(endpoint))
+    assert callers == []
 
 
 async def test_an_instance_is_asked_for_its_health_in_the_way_its_registration_now_says(etcd: Etcd) -> None:

@@ -132,6 +132,18 @@ async def test_the_canary_has_a_folder_beside_the_keys_of_the_service(prefix: st
             assert lag.root_of(case) == folder
 
 
+async def test_the_probe_calls_nobody_who_states_another_protocol(etcd: Etcd) -> None:
+    callers: list[object] = []
+    web = await asyncio.start_server(lambda reader, writer: callers.append(writer), "127.0.0.1", 0)
+    port = web.sockets[0].getsockname()[1]
+    async with web, backend() as grpc:
+        value = {"id": "1", "name": "echo", "version": "", "metadata": {}}
+        endpoints = [f"http://127.0.0.1:{port}", f"grpc://{grpc}"]
+        await etcd.put(b"/microservices/echo/1", json.dumps(value | {"endpoints": endpoints}).encode())
+        assert seen(await examined(etcd, select=("LB401",), policy="round_robin", probe=20)) == []
+    assert callers == []
+
+
 async def test_too_few_calls_to_judge_are_told_as_a_note(etcd: Etcd) -> None:
     registry = await registry_in(etcd)
     async with backend() as heavy, backend() as light:
