@@ -293,7 +293,7 @@ def _is_given(value: object) -> bool:
 
 
 def _resolved(flags: dict[str, Any]) -> Settings:
-    paths = config_paths(flags.pop("config"), os.environ, Path.cwd())
+    paths = config_paths(flags.get("config"), os.environ, Path.cwd())
     file = read_config(paths)
     settings = resolve(flags, os.environ, file.values)
     if not settings.quiet:

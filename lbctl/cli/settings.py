@@ -143,7 +143,10 @@ class AutoSettings:
 
 @dataclass(frozen=True, slots=True)
 class Settings:
-    """The resolved settings of one invocation. ``origins`` names the source of each one that is not a default."""
+    """The resolved settings of one invocation.
+
+    ``origins`` names the source of each one that is not a default; ``typed`` is what its flags said, as text.
+    """
 
     endpoints: tuple[Endpoint, ...]
     user: str | None = field(repr=False)  # may hold the password after a colon
@@ -175,6 +178,7 @@ class Settings:
     limits: WeightLimits = field(default_factory=WeightLimits)
     auto: AutoSettings = field(default_factory=AutoSettings)
     origins: Mapping[str, str] = field(default_factory=dict)
+    typed: Mapping[str, Any] = field(default_factory=dict, repr=False)  # may hold passwords
     secret: str | None = field(default=None, repr=False)
     password_file: str | None = None
 
@@ -234,7 +238,8 @@ def resolve(flags: Mapping[str, Any], environ: Mapping[str, str], file: Found) -
         values[setting.name] = value
         if origin:
             origins[setting.name] = origin
-    return _settled(values, origins)
+    settings = _settled(values, origins)
+    return replace(settings, typed={name: value for name, value in flags.items() if value is not None})
 
 
 def _look_up(setting: Setting, flags: Mapping[str, Any], environ: Mapping[str, str], file: Found) -> tuple[Any, str]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from difflib import get_close_matches
 
 from lbctl.errors import NotFound
@@ -29,6 +29,15 @@ def find(registry: Registry, name: str, layout: str | None = None) -> Service:
         if matches:
             raise _ambiguous(name, matches)
     raise _unknown(name, services)
+
+
+def name_of(services: Sequence[Service], service: Service) -> tuple[str, str]:
+    """Return what ``find`` takes for this service and no other: a name, and a layout where the name has several."""
+    for name in (service.name, service.prefix):
+        matches = [each for each in services if _RULES[0](each, name)]
+        if all(each.prefix == service.prefix for each in matches):
+            break
+    return name, service.layout if len(matches) > 1 else ""
 
 
 def _ambiguous(name: str, matches: list[Service]) -> NotFound:
