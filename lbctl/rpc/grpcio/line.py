@@ -69,6 +69,7 @@ class Line:
         self._taps = [Tap(member.endpoint, member.secure, options, network, self, policy.goes_by) for member in members]
         self._member_of = dict(zip(self._taps, self.members, strict=True))
         self._tap_of = dict(zip(self.members, self._taps, strict=True))
+        self._latest = dict.fromkeys(self.members, 0)  # the number of the call seen last at each
         self._channel: Channel | None = None
         self._request = self.members[0].request  # all send the same, and one channel has one authority
         self._metadata = metadata_of(self._request)
@@ -113,6 +114,13 @@ class Line:
         """The tap in front of this backend, one of ``members``."""
         return self._tap_of[member]
 
+    def unsure_of(self, member: Member) -> int:
+        """How many calls may have been picked without this backend, now that its tap has moved.
+
+        gRPC may know of a connection's end before the tap does: of one that is lost, all since the last seen there.
+        """
+        return 0 if self.tap_of(member).state is Connectivity.READY else self.handed_over - self._latest[member]
+
     def begin(self, call: Call, request: Request | None, ticket: Ticket) -> None:
         """Hand a call over in the ticket's name; without a request it is the run's."""
         assert self._channel is not None
@@ -128,7 +136,9 @@ class Line:
     def saw(self, tap: Tap, number: int) -> None:
         passage = self._passages.seen(number)
         if passage is not None:
-            self._told.seen(self._member_of[tap], passage)
+            member = self._member_of[tap]
+            self._latest[member] = max(number, self._latest[member])
+            self._told.seen(member, passage)
 
     def moved(self, tap: Tap) -> None:
         self._told.moved(self, self._member_of[tap])

@@ -120,7 +120,7 @@ class Lines:
         if line is not self.current:
             return
         if line.handed_over:
-            self._tickets.doubt()
+            self._tickets.doubt(line.unsure_of(member))
         self._follow(line, member)
 
     def _follow(self, line: Line, member: Member) -> None:

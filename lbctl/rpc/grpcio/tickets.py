@@ -46,7 +46,9 @@ class Tickets:
         if self.current is not None:
             self.current.loosen()
 
-    def doubt(self) -> None:
-        """It may do so at any moment from now on, for a while."""
+    def doubt(self, before: int) -> None:
+        """It may do so at any moment from now on, for a while, or has done so before the last ``before`` calls."""
         self._unsure_until_ns = self._now() + _UNSURE_NS
         self.loosen()
+        if self.current is not None:
+            self.current.loose += before

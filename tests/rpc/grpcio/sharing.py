@@ -74,6 +74,7 @@ class Sharing:
         self.members: dict[Endpoint, Member] = {}
         self.sights: dict[Endpoint, Sight] = {}
         self.events: list[str] = []
+        self.picker = Picker()  # the latest
         self._request = request
         self.channel = SharedChannel(
             Picker.policy,
@@ -92,7 +93,8 @@ class Sharing:
         member = Member(self.channel, backend.endpoint, self._request, sight, None)
         self.members[backend.endpoint] = member
         member.connect()
-        assert member.begin(Picker(), list(self.members.values())) == "any"
+        self.picker = Picker()
+        assert member.begin(self.picker, list(self.members.values())) == "any"
         return member
 
     def leave(self, backend: Backend) -> Member:

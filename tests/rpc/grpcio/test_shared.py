@@ -6,6 +6,7 @@ import grpc.aio
 
 from lbctl.model import Code, Origin, Reply
 from lbctl.rpc.grpcio.tap import HEADER
+from lbctl.rpc.transport import Connectivity
 from lbctl.wire.state import Wait
 from tests.fakes import until
 from tests.rpc.grpcio.backends import PATIENCE_S, SERVICE, backends
@@ -33,6 +34,26 @@ async def test_a_call_that_is_seen_again_elsewhere_counts_for_the_backend_that_h
         first.gate.set()
         assert await shared.finish(calls) == ["done"]
         assert (shared.member(first).in_flight, shared.member(other).in_flight) == (0, 0)
+
+
+async def test_calls_since_the_last_one_at_a_backend_that_is_lost_may_have_been_picked_without_it() -> None:
+    async with backends(2) as servers, sharing(servers, "Wait") as shared:
+        await shared.ready(*servers)
+        calls = shared.start()
+        await until(lambda: sum(backend.calls["Wait"] for backend in servers) == 1, PATIENCE_S)
+        dies, stays = sorted(servers, key=lambda backend: -backend.calls["Wait"])
+        calls += shared.start()
+        await until(lambda: stays.calls["Wait"] == 1, PATIENCE_S)
+        line, lost = shared.channel.lines.current, shared.member(dies)
+        assert line is not None
+        assert line.unsure_of(lost) == 0
+        loose = shared.picker.loose
+        await dies.stop()
+        await until(lambda: lost.state is Connectivity.TRANSIENT_FAILURE, PATIENCE_S)
+        assert line.unsure_of(lost) == 1
+        assert shared.picker.loose >= loose + 2  # the one that followed, and the change itself
+        stays.gate.set()
+        assert sorted(await shared.finish(calls)) == ["done", "replied"]
 
 
 async def test_calls_that_wait_while_a_backend_leaves_are_returned_when_the_rest_is_connected() -> None:
