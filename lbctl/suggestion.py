@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import shlex
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Final
 
 _CALLING: Final = frozenset({"ls", "watch", "health", "doctor", "hammer", "weight"})  # backends, so they take --tls...
@@ -22,6 +22,16 @@ class Again:
     registry: tuple[str, ...] = ()
     naming: tuple[str, ...] = ()
     backends: tuple[str, ...] = ()
+
+    def without(self, flag: str) -> Again:
+        """The same, less one option of ``registry``."""
+        registry, words = [], iter(self.registry)
+        for word in words:
+            if word == flag:
+                next(words, None)
+            elif not word.startswith(f"{flag}="):
+                registry.append(word)
+        return replace(self, registry=tuple(registry))
 
     def command(self, verb: str, *words: str, options: Sequence[str] = (), layout: str = "") -> str:
         """``lbctl VERB WORDS OPTIONS`` as a shell reads it; ``layout`` tells services of one name apart."""

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import os
 import sys
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Annotated, Any, Final
 
 import typer
 
+from lbctl.cli.addresses import parse_weighted_endpoints
 from lbctl.cli.flags import Flags, one_of, option, switch
 from lbctl.cli.options import with_settings
 from lbctl.cli.policy_options import parse_policy
@@ -37,6 +39,7 @@ EXAMPLES = (
     "lbctl doctor echo --select LB2,LB3 --fail-on warn",
     "lbctl doctor echo --canary -o json",
     "lbctl doctor echo --probe 1k --prometheus http://127.0.0.1:9090",
+    "lbctl doctor --backends 127.0.0.1:50051=3,127.0.0.1:50052 --probe 1000",
 )
 FORMATS = ("table", "json", "short")
 _PANEL: Final = "Examination"
@@ -109,6 +112,16 @@ class DoctorFlags(Flags):
             parse=parse_positive_duration,
         ),
     ] = None
+    backends: Annotated[
+        Any,
+        option(
+            "--backends",
+            text="examine these instead of etcd and those in it: HOST:PORT[=WEIGHT],...",
+            metavar="LIST",
+            panel=_PANEL,
+            parse=parse_weighted_endpoints,
+        ),
+    ] = None
     prometheus: Annotated[
         str | None,
         option(
@@ -139,19 +152,24 @@ def doctor(
     settings: Settings,
 ) -> int:
     """Examine a service, or all of them."""
-    _refuse_contradictions(flags, settings)
+    _refuse_contradictions(service, flags, settings)
     from lbctl.cli.screens import caps_of
     from lbctl.doctor.finding import Level
     from lbctl.doctor.table import selected
 
-    checks = selected(flags.select or (), flags.ignore or ())
+    checks = selected(flags.select or (), flags.ignore or (), direct=flags.backends is not None)
     found = _examined(_order(service, flags, checks, settings), checks, settings)
     _print(found, settings, caps_of(settings))
     least: Level = Level[(flags.fail_on or "error").upper()]
     return ExitCode.CHECK_FAILED if found.fails(least) and not flags.exit_zero else ExitCode.OK
 
 
-def _refuse_contradictions(flags: DoctorFlags, settings: Settings) -> None:
+def _refuse_contradictions(service: str | None, flags: DoctorFlags, settings: Settings) -> None:
+    if flags.backends is not None:
+        if service is not None:
+            raise UsageError("--backends goes with no SERVICE", "leave one of them out")
+        if flags.canary:
+            raise UsageError("--canary is for etcd, and --backends does without", "leave one of them out")
     if flags.canary and settings.read_only:
         raise UsageError(
             f"{settings.origins.get('read_only', '--read-only')}: nothing is written to etcd", "leave --canary out"
@@ -165,12 +183,16 @@ def _refuse_contradictions(flags: DoctorFlags, settings: Settings) -> None:
 
 
 def _order(service: str | None, flags: DoctorFlags, checks: Sequence[Check], settings: Settings) -> Order:
+    from lbctl.cli.etcd_tools import tools
+    from lbctl.cli.hammer_request import given
+    from lbctl.cli.suggestions import again
     from lbctl.commands.reach import Reaching, ready_for
     from lbctl.doctor.case import Order
 
+    reaching = Reaching(settings.reach, ready_for(settings.reach), discovered=flags.backends is None)
     return Order(
         policy=_policy(flags, settings),
-        access_for=Reaching(settings.reach, ready_for(settings.reach)).access,
+        access_for=reaching.access,
         service=service,
         prefix=settings.prefix,
         layout=settings.layout,
@@ -181,6 +203,9 @@ def _order(service: str | None, flags: DoctorFlags, checks: Sequence[Check], set
         prometheus=flags.prometheus or "",
         queries=(flags.prometheus_cpu or "", flags.prometheus_rps or ""),
         codes=frozenset(check.code for check in checks),
+        given=given("backends", flags.backends or ()),
+        again=again(settings),
+        tools=tools(settings, os.environ),
     )
 
 
@@ -201,6 +226,7 @@ def _policy(flags: DoctorFlags, settings: Settings) -> Policy:
 
 
 def _examined(order: Order, checks: Sequence[Check], settings: Settings) -> Diagnosis:
+    from contextlib import AsyncExitStack
     from random import SystemRandom
 
     from lbctl.cli.loop import run_fast
@@ -209,10 +235,11 @@ def _examined(order: Order, checks: Sequence[Check], settings: Settings) -> Diag
     from lbctl.commands.doctor import run
     from lbctl.etcd.client import Etcd
 
-    config = etcd_config(settings)
+    config = None if order.given else etcd_config(settings)
 
     async def work() -> Diagnosis:
-        async with Etcd(config) as etcd:
+        async with AsyncExitStack() as owned:
+            etcd = None if config is None else await owned.enter_async_context(Etcd(config))
             return await run(etcd, order, checks, SystemClock(), SystemRandom())
 
     return run_fast(work())

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Coroutine, Iterator
-from dataclasses import dataclass
+from collections.abc import Callable, Coroutine, Iterable, Iterator, Sequence
+from dataclasses import dataclass, field, replace
 from random import Random
 from types import TracebackType
 from typing import Any, Self, TypeVar
@@ -13,10 +13,13 @@ from lbctl.balance.policies.base import Policy
 from lbctl.clock import Clock
 from lbctl.discovery.backends import distinct
 from lbctl.discovery.directory import find, read
+from lbctl.discovery.names import name_of
+from lbctl.doctor.etcd_tools import EtcdTools
 from lbctl.errors import NotFound
 from lbctl.etcd.client import Etcd
 from lbctl.model import Endpoint, Instance, Invalid, Registry, Service
 from lbctl.rpc.access import Access
+from lbctl.suggestion import Again
 
 T = TypeVar("T")
 
@@ -25,8 +28,9 @@ T = TypeVar("T")
 class Order:
     """What to examine, how backends are reached, and what may be done for it.
 
-    ``probe`` calls are sent through ``policy``; with ``canary`` a key is written and removed; ``prometheus`` is the URL
-    of a server to ask.
+    ``given`` backends are examined instead of the registry. ``probe`` calls are sent through ``policy``; with
+    ``canary`` a key is written and removed; ``prometheus`` is the URL of a server to ask. ``again`` and ``tools`` spell
+    the commands that findings suggest.
     """
 
     policy: Policy
@@ -41,19 +45,28 @@ class Order:
     prometheus: str = ""
     queries: tuple[str, str] = ("", "")  # for CPU and requests, instead of the usual ones
     codes: frozenset[str] = frozenset()  # of the checks that are made
+    given: tuple[Instance, ...] = ()
+    again: Again = field(default_factory=Again)
+    tools: EtcdTools = field(default_factory=EtcdTools)
 
 
 class Case:
-    """The services as one read found them; ``once`` keeps what is found out besides, until the block ends."""
+    """The services as one read found them; ``once`` keeps what is found out besides, until the block ends.
 
-    def __init__(self, etcd: Etcd, order: Order, clock: Clock, rng: Random, registry: Registry) -> None:
-        self.etcd = etcd
+    Without ``etcd`` the services are the backends that were given.
+    """
+
+    def __init__(self, etcd: Etcd | None, order: Order, clock: Clock, rng: Random, registry: Registry) -> None:
+        self.unread = ""  # why the registry could not be read, if that is so
+        self._etcd = etcd
         self.order = order
         self.clock = clock
         self.rng = rng
         self.revision = registry.revision
         self.services = chosen(registry, order.service, order.layout)
         self.invalid = _beside(registry, self.services, order.service)
+        self._all = registry.services
+        self._homes = {(each.layout, each.key): service for service in self.services for each in service.instances}
         self._made: dict[object, asyncio.Task[Any]] = {}
 
     async def __aenter__(self) -> Self:
@@ -74,9 +87,33 @@ class Case:
         return found
 
     @property
+    def etcd(self) -> Etcd:
+        """The etcd that is examined; only checks that need one ask for it."""
+        assert self._etcd is not None
+        return self._etcd
+
+    @property
+    def is_direct(self) -> bool:
+        """Whether backends were given, and no etcd is asked."""
+        return self._etcd is None
+
+    @property
     def endpoints(self) -> tuple[str, ...]:
-        """Where etcd is, as the user said."""
-        return self.etcd.endpoints
+        """Where etcd is, as the user said; nothing without one."""
+        return () if self._etcd is None else self._etcd.endpoints
+
+    def command(self, verb: str, whose: Service | Instance, *words: str, options: Sequence[str] = ()) -> str:
+        """A command about a service, or the service of an instance, by a name that means it alone."""
+        if self.is_direct:
+            listed = ("--backends", given_as([whose] if isinstance(whose, Instance) else whose.instances))
+            return self.order.again.command(verb, *words, options=(*listed, *options))
+        service = self._homes[whose.layout, whose.key] if isinstance(whose, Instance) else whose
+        name, layout = name_of(self._all, service)
+        return self.order.again.command(verb, name, *words, options=options, layout=layout)
+
+    def etcdctl(self, *words: str, endpoint: str = "") -> str:
+        """A command of etcd's own tool, put to one endpoint or to all."""
+        return self.order.tools.etcdctl([endpoint] if endpoint else self.endpoints, *words)
 
     @property
     def instances(self) -> Iterator[Instance]:
@@ -94,8 +131,23 @@ class Case:
         return found
 
 
-async def opened(etcd: Etcd, order: Order, clock: Clock, rng: Random) -> Case:
+def blind(etcd: Etcd, order: Order, clock: Clock, rng: Random, why: str) -> Case:
+    """What there is to examine where etcd does not let itself be read: its members."""
+    case = Case(etcd, replace(order, service=None, probe=0, prometheus=""), clock, rng, Registry(0, ()))
+    case.unread = why
+    return case
+
+
+def given_as(instances: Iterable[Instance]) -> str:
+    """Backends as ``--backends`` takes them."""
+    weights = ((each.address, each.effective_weight) for each in instances)
+    return ",".join(address if weight == 1 else f"{address}={weight}" for address, weight in weights)
+
+
+async def opened(etcd: Etcd | None, order: Order, clock: Clock, rng: Random) -> Case:
     """Read what is to be examined; raises NotFound for an unknown service, RegistryError where etcd does not answer."""
+    if etcd is None:
+        return Case(None, order, clock, rng, Registry(0, (Service("backends", "backends", "", order.given),)))
     registry = await read(etcd, order.prefix, layout=order.layout, named_by=order.named_by)
     return Case(etcd, order, clock, rng, registry)
 

@@ -38,7 +38,7 @@ class Diagnosis:
 
     at: datetime
     took_s: float
-    endpoints: tuple[str, ...]
+    endpoints: tuple[str, ...]  # of etcd; none where backends were given
     cluster: Cluster | None
     revision: int
     services: tuple[Service, ...]
@@ -47,6 +47,7 @@ class Diagnosis:
     skipped: tuple[Skipped, ...]
     probes: Mapping[str, Report]  # by the prefix of the service
     beside: tuple[Beside, ...] = ()
+    is_read: bool = True  # the registry: False where etcd answers, and not with that
 
     def count(self, level: Level) -> int:
         """How many findings are of a level."""

@@ -12,7 +12,7 @@ from lbctl.doctor.evidence.cluster import Cluster, cluster
 from lbctl.doctor.evidence.health import health
 from lbctl.doctor.evidence.probe import probes
 from lbctl.doctor.evidence.prometheus import servers
-from lbctl.doctor.finding import Check, Finding, Needs
+from lbctl.doctor.finding import Check, Finding, Needs, Scope
 from lbctl.errors import LbctlError, RegistryError
 from lbctl.model import Endpoint
 from lbctl.stats.report import BackendRow, Report
@@ -36,7 +36,7 @@ async def examine(case: Case, checks: Sequence[Check]) -> Diagnosis:
     beside, missing = await _beside(case)
     prevented = tuple(skipped for each in made for skipped in each.skipped)
     unmade = {each.code for each in prevented}
-    asked_for = (Skipped(check.code, f"needs {check.needs}") for check in checks if check not in allowed)
+    asked_for = (Skipped(check.code, _want(case, check)) for check in checks if check not in allowed)
     return Diagnosis(
         at=at,
         took_s=(case.clock.now_ns() - began_ns) / 1e9,
@@ -49,16 +49,31 @@ async def examine(case: Case, checks: Sequence[Check]) -> Diagnosis:
         skipped=(*asked_for, *prevented, *missing),
         probes=await case.once(probes) if case.order.probe else {},
         beside=beside,
+        is_read=not case.unread,
     )
 
 
 def _is_allowed(case: Case, check: Check) -> bool:
+    if _obstacle(case, check):
+        return False
     match check.needs:
         case Needs.PROBE:
             return case.order.probe > 0
         case Needs.CANARY:
             return case.order.canary
     return True
+
+
+def _want(case: Case, check: Check) -> str:
+    """What a check that is not allowed needs, or what is in its way."""
+    return _obstacle(case, check) or f"needs {check.needs}"
+
+
+def _obstacle(case: Case, check: Check) -> str:
+    """Why there is nothing for a check to look at, if that is so."""
+    if case.is_direct and check.scope is not Scope.BACKENDS:
+        return "needs etcd"
+    return case.unread if check.scope is not Scope.MEMBERS else ""
 
 
 async def _made(case: Case, check: Check) -> _Made:
@@ -71,6 +86,8 @@ async def _made(case: Case, check: Check) -> _Made:
 
 async def _cluster(case: Case) -> Cluster | None:
     """What is known of etcd, for the first line."""
+    if case.is_direct:
+        return None
     try:
         return await case.once(cluster)
     except RegistryError:

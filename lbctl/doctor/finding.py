@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Coroutine, Sequence
 from dataclasses import dataclass
-from enum import IntEnum, StrEnum
+from enum import Enum, IntEnum, StrEnum
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 if TYPE_CHECKING:
@@ -32,6 +32,14 @@ class Needs(StrEnum):
     CANARY = "--canary"
 
 
+class Scope(Enum):
+    """What a check looks at."""
+
+    MEMBERS = "members"  # of etcd, whether they let themselves be read or not
+    REGISTRY = "registry"
+    BACKENDS = "backends"  # from whichever source
+
+
 class Symptom(NamedTuple):
     """One thing that a check saw. ``level`` stands for the check's own where it is another one."""
 
@@ -47,7 +55,10 @@ Examine = Callable[["Case"], Coroutine[Any, Any, Sequence[Symptom]]]
 
 @dataclass(frozen=True, slots=True)
 class Check:
-    """One thing that may be wrong: its code, why it matters, how to mend it, and how it is found out."""
+    """One thing that may be wrong: its code, why it matters, how to mend it, and how it is found out.
+
+    ``scope`` says what there has to be for it.
+    """
 
     code: str
     title: str
@@ -56,6 +67,7 @@ class Check:
     fix: str
     examine: Examine
     needs: Needs = Needs.NOTHING
+    scope: Scope = Scope.REGISTRY
 
 
 class Finding(NamedTuple):

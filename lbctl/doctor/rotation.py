@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from shlex import quote
 
 from lbctl.discovery.backends import distinct
 from lbctl.doctor.case import Case
@@ -30,6 +29,15 @@ def backends(case: Case) -> Iterator[Instance]:
                 yield each
 
 
-def command(verb: str, *words: str) -> str:
-    """A command line of lbctl as a shell reads it."""
-    return " ".join(["lbctl", verb, *map(quote, words)])
+def follow(case: Case, instance: Instance) -> str:
+    """The command that shows how it goes on with a backend."""
+    if case.is_direct:
+        return case.command("health", instance, options=("--watch",))
+    return case.command("watch", instance)
+
+
+def relieve(case: Case, instance: Instance) -> str:
+    """The command that takes a backend out of the rotation, or shows when it does better where there is none."""
+    if case.is_direct:
+        return follow(case, instance)
+    return case.command("drain", instance, instance.address)

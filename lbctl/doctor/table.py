@@ -30,7 +30,7 @@ from lbctl.doctor.checks import (
     watching,
     weights,
 )
-from lbctl.doctor.finding import Check
+from lbctl.doctor.finding import Check, Scope
 from lbctl.errors import UsageError
 
 CHECKS: Final[tuple[Check, ...]] = (
@@ -60,17 +60,21 @@ CHECKS: Final[tuple[Check, ...]] = (
 )
 
 
-def selected(select: Iterable[str], ignore: Iterable[str]) -> tuple[Check, ...]:
+def selected(select: Iterable[str], ignore: Iterable[str], *, direct: bool = False) -> tuple[Check, ...]:
     """The checks that were asked for: those whose code begins with one of ``select``, all if it is empty, less others.
 
-    Raises UsageError for a code that no check has.
+    Raises UsageError for a code that no check has, and where no etcd is asked (``direct``) and all of them need one.
     """
     wanted, unwanted = tuple(select), tuple(ignore)
     for code in (*wanted, *unwanted):
         if not any(check.code.startswith(code) for check in CHECKS):
             raise UsageError(f"no check has the code {code}", f"codes are LB101 to {CHECKS[-1].code}, or LB2 for LB2xx")
-    return tuple(
+    checks = tuple(
         check
         for check in CHECKS
         if check.code.startswith(wanted or ("",)) and not (unwanted and check.code.startswith(unwanted))
     )
+    if direct and not any(check.scope is Scope.BACKENDS for check in checks):
+        codes = ", ".join(check.code for check in CHECKS if check.scope is Scope.BACKENDS)
+        raise UsageError("none of these checks is of backends alone", f"with --backends there are {codes}")
+    return checks

@@ -63,20 +63,31 @@ def doctor_document(found: Diagnosis) -> Document:
 
 def doctor_notes(found: Diagnosis) -> Iterator[str]:
     """What could not be looked at although it was wanted."""
+    missing: dict[str, list[str]] = {}
     for each in found.skipped:
-        if not each.why.startswith("needs --"):
-            yield f"note: {each.code} was not looked at: {clean(each.why)}"
+        if not each.why.startswith("needs "):
+            missing.setdefault(each.why, []).append(each.code)
+    for why, codes in missing.items():
+        were = "was" if len(codes) == 1 else "were"
+        yield f"note: {', '.join(codes)} {were} not looked at: {clean(why)}"
 
 
 def _head(found: Diagnosis, look: Look) -> Iterator[str]:
+    if not found.endpoints:
+        yield f"backends    {_backends(found.services[0])}, given by --backends"
+        return
     yield f"etcd        {_etcd_words(found)}"
     for service in found.services[:_LISTED]:
-        backends = plural(len(distinct(service.instances)), "backend")
-        yield f"{clean(service.name):<11} {backends}, layout {clean(service.layout)}, prefix {clean(service.prefix)}"
+        where = f"layout {clean(service.layout)}, prefix {clean(service.prefix)}"
+        yield f"{clean(service.name):<11} {_backends(service)}, {where}"
     if found.services[_LISTED:]:
         yield f"{look.glyphs.ellipsis:<11} and {plural(len(found.services) - _LISTED, 'service')} more"
     if not found.services:
-        yield "registry    no services"
+        yield f"registry    {'no services' if found.is_read else 'cannot be read'}"
+
+
+def _backends(service: Service) -> str:
+    return plural(len(distinct(service.instances)), "backend")
 
 
 def _etcd_words(found: Diagnosis) -> str:
@@ -152,7 +163,9 @@ def _ms(milliseconds: float | None) -> str:
     return duration(None if milliseconds is None else milliseconds * 1e3)
 
 
-def _etcd_document(found: Diagnosis) -> Document:
+def _etcd_document(found: Diagnosis) -> Document | None:
+    if not found.endpoints:
+        return None
     cluster = found.cluster
     return {
         "endpoints": list(found.endpoints),

@@ -190,18 +190,21 @@ async def test_a_dead_key_without_a_lease_is_one_finding_whichever_check_tells_i
 @pytest.mark.parametrize(
     ("layout", "key", "metadata", "expected"),
     [
-        ("seed", "/services/a b/10.0.0.1:1", {}, "register 'a b' 10.0.0.1:1 --layout seed --weight 5"),
+        ("seed", "/services/a b/10.0.0.1:1", {}, "register 'a b' 10.0.0.1:1 --weight 5 --layout seed"),
         ("seed", "/services/a b/10.0.0.1:1", {"zone": "a"}, "ls 'a b' -o wide"),
         ("seed", "/other/a b/10.0.0.1:1", {}, "ls 'a b' -o wide"),
         ("go-zero", "a b/777", {}, "ls 'a b' -o wide"),
     ],
 )
-def test_a_key_without_a_lease_is_registered_anew_only_where_that_writes_the_very_same(
+async def test_a_key_without_a_lease_is_registered_anew_only_where_that_writes_the_very_same(
     layout: str, key: str, metadata: dict[str, str], expected: str
 ) -> None:
     weight = 5 if layout == "seed" else None
     instance = Instance(key, "a b", layout, Endpoint("10.0.0.1", 1), weight, metadata=metadata)
-    assert leaseless.again(instance) == f"lbctl {expected}"
+    found = Service("a b", layout, key.rpartition("/")[0] + "/", (instance,))
+    async with Etcd(EtcdConfig()) as client:
+        case = Case(client, Order(BY_NAME["smooth_wrr"], plain), SystemClock(), Random(1), Registry(1, (found,)))
+        assert leaseless.again(case, instance) == f"lbctl {expected}"
 
 
 @asynccontextmanager

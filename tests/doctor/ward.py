@@ -20,9 +20,10 @@ from lbctl.doctor.case import Order
 from lbctl.doctor.diagnosis import Diagnosis
 from lbctl.doctor.table import selected
 from lbctl.etcd.client import Etcd
-from lbctl.model import Endpoint
+from lbctl.model import Endpoint, Instance
 from lbctl.rpc import orca
 from lbctl.rpc.access import plain
+from lbctl.suggestion import Again
 from tests.rpc.servers import V1, Reflection, checking, echo_files, health_of, reflecting, serving
 
 SERVING = health_pb2.HealthCheckResponse.SERVING
@@ -102,7 +103,7 @@ async def registry_in(etcd: Etcd) -> Registry:
 
 
 async def examined(
-    etcd: Etcd,
+    etcd: Etcd | None,
     service: str | None = None,
     *,
     select: tuple[str, ...] = (),
@@ -112,6 +113,8 @@ async def examined(
     prometheus: str = "",
     clock: Clock | None = None,
     timeout_s: float = 5.0,
+    given: tuple[Instance, ...] = (),
+    again: Again | None = None,
 ) -> Diagnosis:
     """Make these checks, all unless said otherwise."""
     checks = selected(select, ())
@@ -124,6 +127,8 @@ async def examined(
         canary=canary,
         prometheus=prometheus,
         codes=frozenset(check.code for check in checks),
+        given=given,
+        again=again or Again(),
     )
     return await run(etcd, order, checks, clock or SystemClock(), Random(7))
 

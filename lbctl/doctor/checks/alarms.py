@@ -19,15 +19,20 @@ _MEANING: Final = {
 async def examine(case: Case) -> Sequence[Symptom]:
     """Ask for the alarms that stand."""
     names = {member.id: member.name for member in (await case.once(cluster)).members}
-    at = f"etcdctl --endpoints={','.join(case.endpoints)}"
     return [
         Symptom(
             f"alarm {alarm.kind}: {_MEANING.get(alarm.kind, 'etcd says no more about it')}",
             names.get(alarm.member) or f"{alarm.member:x}",
-            command=f"{at} defrag && {at} alarm disarm" if alarm.kind == "NOSPACE" else f"{at} alarm list",
+            command=_command(case, alarm.kind),
         )
         for alarm in await alarms(case.etcd)
     ]
+
+
+def _command(case: Case, kind: str) -> str:
+    if kind == "NOSPACE":
+        return f"{case.etcdctl('defrag')} && {case.etcdctl('alarm', 'disarm')}"
+    return case.etcdctl("alarm", "list")
 
 
 CHECK = Check(

@@ -8,7 +8,7 @@ from typing import Final
 
 from lbctl.doctor.case import Case
 from lbctl.doctor.evidence.cluster import cluster
-from lbctl.doctor.finding import Check, Level, Symptom
+from lbctl.doctor.finding import Check, Level, Scope, Symptom
 from lbctl.etcd.http_date import server_time
 
 LIMIT_S: Final = 2.0
@@ -26,8 +26,7 @@ async def examine(case: Case) -> Sequence[Symptom]:
 
 def _symptom(case: Case, endpoint: str, skew: float) -> Symptom:
     what = f"its clock is {abs(skew):.0f}s {'ahead of' if skew > 0 else 'behind'} this machine's"
-    scheme = "https" if case.etcd.session.config.secure else "http"
-    return Symptom(what, endpoint, command=f"curl -sD - -o /dev/null {scheme}://{endpoint}/version; date -u")
+    return Symptom(what, endpoint, command=f"{case.order.tools.head(endpoint, '/version')}; date -u")
 
 
 async def _skew_s(case: Case, endpoint: str) -> float:
@@ -48,4 +47,5 @@ CHECK = Check(
     why="Tokens and certificates are judged by the clock, and logs of both sides cannot be put side by side.",
     fix="let both machines follow the same time servers (chrony, systemd-timesyncd)",
     examine=examine,
+    scope=Scope.MEMBERS,
 )

@@ -8,8 +8,7 @@ from typing import Final
 
 from lbctl.doctor.case import Case
 from lbctl.doctor.evidence.probe import probes
-from lbctl.doctor.finding import Check, Level, Needs, Symptom
-from lbctl.doctor.rotation import command
+from lbctl.doctor.finding import Check, Level, Needs, Scope, Symptom
 from lbctl.model import Service
 from lbctl.stats.chance import ENOUGH
 from lbctl.stats.chi_square import p_value
@@ -23,11 +22,11 @@ async def examine(case: Case) -> Sequence[Symptom]:
     """Judge the calls of every service twice: against the policy, and against the weights."""
     reports = await case.once(probes)
     judged = ((each, reports[each.prefix]) for each in case.services if each.prefix in reports)
-    return [symptom for service, report in judged for symptom in _judged(service, report)]
+    return [symptom for service, report in judged for symptom in _judged(case, service, report)]
 
 
-def _judged(service: Service, report: Report) -> Iterator[Symptom]:
-    again = command("hammer", service.name, "-n", str(report.issued), "--policy", report.policy)
+def _judged(case: Case, service: Service, report: Report) -> Iterator[Symptom]:
+    again = case.command("hammer", service, options=("-n", str(report.issued), "--policy", report.policy))
     balance = report.balance
     if balance.verdict == "skewed":
         yield Symptom(f"policy {report.policy}: {balance.note}", balance.worst or "", service.name, again)
@@ -48,7 +47,7 @@ def _against_weights(service: Service, report: Report, again: str) -> Iterator[S
     worst, due = max(zip(rows, expected, strict=True), key=lambda pair: abs(pair[0].picks - pair[1]))
     what = (
         f"policy {report.policy} gave it {worst.picks / picks:.1%} of {picks:,} calls, "
-        f"where its weight in the registry stands for {due / picks:.1%}"
+        f"where its weight stands for {due / picks:.1%}"
     )
     yield Symptom(what, worst.address, service.name, again)
 
@@ -68,4 +67,5 @@ CHECK = Check(
     fix="choose a policy that goes by the weights, or weights that fit the backends",
     examine=examine,
     needs=Needs.PROBE,
+    scope=Scope.BACKENDS,
 )

@@ -24,7 +24,7 @@ async def examine(case: Case) -> Sequence[Symptom]:
     folder = (root_of(case) + CANARY).encode()
     async with glance(case.etcd, folder) as watched:
         took_s = await _round(case, folder + secrets.token_hex(8).encode(), watched)
-    where, measure = folder.decode(), f"etcdctl --endpoints={','.join(case.endpoints)} check perf"
+    where, measure = folder.decode(), case.etcdctl("check", "perf")
     if took_s is None:
         what = f"the event of a write did not come within {_PATIENCE_S:g}s"
         return [Symptom(what, where, command=measure, level=Level.ERROR)]

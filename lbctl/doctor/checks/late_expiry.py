@@ -9,7 +9,7 @@ from typing import Final
 from lbctl.doctor.case import Case
 from lbctl.doctor.evidence.leases import leases
 from lbctl.doctor.finding import Check, Level, Symptom
-from lbctl.doctor.rotation import command
+from lbctl.doctor.rotation import follow
 from lbctl.model import Instance
 
 _LATE_S: Final = 1.0
@@ -24,12 +24,12 @@ async def examine(case: Case) -> Sequence[Symptom]:
     await asyncio.sleep(_LATE_S)
     listing = await case.etcd.values([each.key.encode() for each in suspects])
     held = {entry.key.decode(): entry.lease for entry in listing.entries}
-    return [_symptom(each) for each in suspects if held.get(each.key) == each.lease]
+    return [_symptom(case, each) for each in suspects if held.get(each.key) == each.lease]
 
 
-def _symptom(instance: Instance) -> Symptom:
+def _symptom(case: Case, instance: Instance) -> Symptom:
     what = "its lease has run out, and a second later the key is still there"
-    return Symptom(what, instance.address, instance.service, command("watch", instance.service))
+    return Symptom(what, instance.address, instance.service, follow(case, instance))
 
 
 CHECK = Check(

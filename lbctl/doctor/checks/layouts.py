@@ -6,7 +6,6 @@ from collections.abc import Sequence
 
 from lbctl.doctor.case import Case
 from lbctl.doctor.finding import Check, Level, Symptom
-from lbctl.doctor.rotation import command
 from lbctl.model import Service
 
 
@@ -19,18 +18,26 @@ async def examine(case: Case) -> Sequence[Symptom]:
     named: dict[str, list[Service]] = {}
     for services in groups.values():
         named.setdefault(services[0].name, []).extend(services)
-    return [_symptom(same) for same in named.values() if len({each.layout for each in same}) > 1]
+    return [_symptom(case, same) for same in named.values() if len({each.layout for each in same}) > 1]
 
 
-def _symptom(same: Sequence[Service]) -> Symptom:
+def _symptom(case: Case, same: Sequence[Service]) -> Symptom:
     parts = [f"{len(each.instances)} in {each.layout} under {each.prefix}" for each in same]
     first = same[0]
     return Symptom(
         f"keys in several layouts: {', '.join(parts)}",
         first.prefix,
         first.name,
-        command("ls", "--prefix", first.prefix),
+        _listed(case, same),
     )
+
+
+def _listed(case: Case, same: Sequence[Service]) -> str:
+    """The command that lists them all: nothing but their prefix where they share one."""
+    spell = case.order.again
+    if len({each.prefix for each in same}) > 1:
+        return spell.command("ls")
+    return spell.without("--prefix").command("ls", options=("--prefix", same[0].prefix))
 
 
 CHECK = Check(

@@ -6,12 +6,12 @@ from collections.abc import Sequence
 from typing import Final
 
 from lbctl.discovery.codecs.registration import Wanted
+from lbctl.discovery.directory import normal_prefix
 from lbctl.discovery.flaws import Unusable
 from lbctl.discovery.registering import preview
 from lbctl.doctor.case import Case
 from lbctl.doctor.evidence.health import health
 from lbctl.doctor.finding import Check, Level, Symptom
-from lbctl.doctor.rotation import command
 from lbctl.model import Instance
 
 CODE: Final = "LB201"
@@ -23,35 +23,37 @@ async def examine(case: Case) -> Sequence[Symptom]:
     if not permanent:
         return []
     found = await case.once(health)
-    return [_symptom(each, case.revision, gone=found[each.endpoint].status == "REFUSED") for each in permanent]
+    return [_symptom(case, each, gone=found[each.endpoint].status == "REFUSED") for each in permanent]
 
 
-def _symptom(instance: Instance, revision: int, *, gone: bool) -> Symptom:
-    later = revision - instance.create_revision
+def _symptom(case: Case, instance: Instance, *, gone: bool) -> Symptom:
+    later = case.revision - instance.create_revision
     what = f"the key has no lease (created at revision {instance.create_revision}, {later} ago)"
     return Symptom(
         f"{what}, and its port refuses connections" if gone else what,
         instance.address,
         instance.service,
-        command("deregister", instance.service, instance.key) if gone else again(instance),
+        case.command("deregister", instance, instance.key) if gone else again(case, instance),
         Level.ERROR if gone else None,
     )
 
 
-def again(instance: Instance) -> str:
+def again(case: Case, instance: Instance) -> str:
     """How lbctl registers the very same under a lease, where it can; else what there is to see of it."""
-    if not _can_register(instance):
-        return command("ls", instance.service, "-o", "wide")
+    if not _can_register(case, instance):
+        return case.command("ls", instance, options=("-o", "wide"))
     weight = () if instance.weight is None else ("--weight", str(instance.weight))
-    return command("register", instance.service, instance.address, "--layout", instance.layout, *weight)
+    spell, where = case.order.again, (instance.service, instance.address)
+    return spell.command("register", *where, options=weight, layout=instance.layout)
 
 
-def _can_register(instance: Instance) -> bool:
+def _can_register(case: Case, instance: Instance) -> bool:
     """Whether lbctl would write this key, and leave nothing out of it."""
     if instance.metadata or instance.secure or instance.status is not None:
         return False
     try:
-        coming = preview(instance.layout, Wanted(instance.service, instance.endpoint, instance.weight))
+        root = normal_prefix(case.order.prefix)
+        coming = preview(instance.layout, Wanted(instance.service, instance.endpoint, instance.weight, root=root))
     except Unusable:
         return False
     return coming.key == instance.key

@@ -6,18 +6,18 @@ from collections.abc import Iterator, Sequence
 
 from lbctl.doctor.case import Case
 from lbctl.doctor.evidence.cluster import Cluster, Seen, cluster
-from lbctl.doctor.finding import Check, Level, Symptom
+from lbctl.doctor.finding import Check, Level, Scope, Symptom
 
 
 async def examine(case: Case) -> Sequence[Symptom]:
     """Look at every member by itself."""
     found = await case.once(cluster)
-    return [*_ill(found), *_strangers(found), *_unstarted(found)]
+    return [*_ill(case, found), *_strangers(case, found), *_unstarted(case, found)]
 
 
-def _ill(found: Cluster) -> Iterator[Symptom]:
+def _ill(case: Case, found: Cluster) -> Iterator[Symptom]:
     for seen in found.seen:
-        check = f"etcdctl --endpoints={seen.endpoint} endpoint health"
+        check = case.etcdctl("endpoint", "health", endpoint=seen.endpoint)
         if seen.status is None:
             yield Symptom(_silence(seen), seen.endpoint, command=check, level=None if seen.named else Level.WARN)
         elif not seen.status.leader:
@@ -30,20 +30,20 @@ def _silence(seen: Seen) -> str:
     return f"the member does not answer{where}: {reason}"
 
 
-def _strangers(found: Cluster) -> Iterator[Symptom]:
+def _strangers(case: Case, found: Cluster) -> Iterator[Symptom]:
     """Endpoints of another cluster than the first that answers."""
     answered = [seen.status for seen in found.seen if seen.named and seen.status is not None]
     for status in answered:
         if status.cluster != answered[0].cluster:
             what = f"the endpoint belongs to another cluster than {answered[0].endpoint}"
-            yield Symptom(what, status.endpoint, command=f"etcdctl --endpoints={status.endpoint} member list")
+            yield Symptom(what, status.endpoint, command=case.etcdctl("member", "list", endpoint=status.endpoint))
 
 
-def _unstarted(found: Cluster) -> Iterator[Symptom]:
+def _unstarted(case: Case, found: Cluster) -> Iterator[Symptom]:
     for member in found.members:
         if not member.name:
             what = "the member was added and has never started"
-            yield Symptom(what, f"{member.id:x}", command="etcdctl member list", level=Level.WARN)
+            yield Symptom(what, f"{member.id:x}", command=case.etcdctl("member", "list"), level=Level.WARN)
 
 
 CHECK = Check(
@@ -53,4 +53,5 @@ CHECK = Check(
     why="With half of its members gone etcd answers nobody: registrations expire, and clients keep old lists.",
     fix="start the member again, or take its endpoint off the list",
     examine=examine,
+    scope=Scope.MEMBERS,
 )

@@ -6,8 +6,8 @@ from collections.abc import Sequence
 
 from lbctl.doctor.case import Case
 from lbctl.doctor.evidence.health import health
-from lbctl.doctor.finding import Check, Level, Symptom
-from lbctl.doctor.rotation import command, picked
+from lbctl.doctor.finding import Check, Level, Scope, Symptom
+from lbctl.doctor.rotation import picked
 from lbctl.rpc.health import Status
 
 
@@ -19,7 +19,7 @@ async def examine(case: Case) -> Sequence[Symptom]:
         addresses = [each.address for each in picked(service) if found[each.endpoint].status is Status.UNIMPLEMENTED]
         if addresses:
             what = f"{len(addresses)} of {len(picked(service))} backends have no grpc.health.v1: {', '.join(addresses)}"
-            symptoms.append(Symptom(what, "", service.name, command("health", service.name, "--strict")))
+            symptoms.append(Symptom(what, "", service.name, case.command("health", service, options=("--strict",))))
     return symptoms
 
 
@@ -30,4 +30,5 @@ CHECK = Check(
     why="Nobody sees that a backend is up and of no use; clients find out with their calls.",
     fix="add the health service that comes with gRPC to the server",
     examine=examine,
+    scope=Scope.BACKENDS,
 )

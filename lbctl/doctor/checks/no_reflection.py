@@ -6,8 +6,8 @@ from collections.abc import Sequence
 
 from lbctl.doctor.case import Case
 from lbctl.doctor.evidence.offers import offers
-from lbctl.doctor.finding import Check, Level, Symptom
-from lbctl.doctor.rotation import command, picked
+from lbctl.doctor.finding import Check, Level, Scope, Symptom
+from lbctl.doctor.rotation import picked
 
 
 async def examine(case: Case) -> Sequence[Symptom]:
@@ -19,7 +19,7 @@ async def examine(case: Case) -> Sequence[Symptom]:
         silent = [each.address for each in backends if each.endpoint in found and found[each.endpoint] is None]
         if silent:
             what = f"{len(silent)} of {len(backends)} backends have no server reflection: {', '.join(silent)}"
-            symptoms.append(Symptom(what, "", service.name, command("hammer", service.name, "-n", "1")))
+            symptoms.append(Symptom(what, "", service.name, case.command("hammer", service, options=("-n", "1"))))
     return symptoms
 
 
@@ -30,4 +30,5 @@ CHECK = Check(
     why="Tools need the schema by another way, and what the backend offers cannot be compared with the others.",
     fix="turn server reflection on, at least inside",
     examine=examine,
+    scope=Scope.BACKENDS,
 )

@@ -8,9 +8,9 @@ from typing import Final
 
 from lbctl.doctor.case import Case
 from lbctl.doctor.evidence.offers import offers
-from lbctl.doctor.finding import Check, Level, Symptom
-from lbctl.doctor.rotation import command, picked
-from lbctl.model import Endpoint, Service
+from lbctl.doctor.finding import Check, Level, Scope, Symptom
+from lbctl.doctor.rotation import picked, relieve
+from lbctl.model import Endpoint, Instance, Service
 
 _INFRASTRUCTURE: Final = ("grpc.", "xds.service.")
 
@@ -20,17 +20,23 @@ Offers = Mapping[Endpoint, tuple[str, ...] | None]
 async def examine(case: Case) -> Sequence[Symptom]:
     """Compare what backends offer, service by service."""
     found = await case.once(offers)
-    return [symptom for service in case.services for symptom in _lacking(service, found)]
+    return [symptom for service in case.services for symptom in _lacking(case, service, found)]
 
 
-def _lacking(service: Service, found: Offers) -> Iterator[Symptom]:
+def _lacking(case: Case, service: Service, found: Offers) -> Iterator[Symptom]:
     told = {each: own for each in picked(service) if (own := _own(found.get(each.endpoint))) is not None}
     wanted = _wanted(service, list(told.values()))
     for instance, own in told.items():
         missing = sorted(wanted - own)
         if missing:
             what = f"does not offer {', '.join(missing)}, as other backends of the service do"
-            yield Symptom(what, instance.address, service.name, command("drain", service.name, instance.address))
+            yield Symptom(what, instance.address, service.name, _ask_or_drain(case, instance, missing[0]))
+
+
+def _ask_or_drain(case: Case, instance: Instance, missing: str) -> str:
+    if case.is_direct:
+        return case.command("health", instance, options=("--service", missing))
+    return relieve(case, instance)
 
 
 def _own(listing: tuple[str, ...] | None) -> frozenset[str] | None:
@@ -51,4 +57,5 @@ CHECK = Check(
     why="Calls that are sent there end with UNIMPLEMENTED.",
     fix="register the right address, or deploy the server that offers it",
     examine=examine,
+    scope=Scope.BACKENDS,
 )

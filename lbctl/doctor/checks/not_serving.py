@@ -7,8 +7,8 @@ from typing import Final
 
 from lbctl.doctor.case import Case
 from lbctl.doctor.evidence.health import health
-from lbctl.doctor.finding import Check, Level, Symptom
-from lbctl.doctor.rotation import backends, command
+from lbctl.doctor.finding import Check, Level, Scope, Symptom
+from lbctl.doctor.rotation import backends, relieve
 from lbctl.rpc.health import Health, Status
 
 _WELL: Final = frozenset({Status.SERVING, Status.UNIMPLEMENTED})
@@ -18,7 +18,7 @@ async def examine(case: Case) -> Sequence[Symptom]:
     """Take what backends said of themselves."""
     found = await case.once(health)
     return [
-        Symptom(_said(found[each.endpoint]), each.address, each.service, command("drain", each.service, each.address))
+        Symptom(_said(found[each.endpoint]), each.address, each.service, relieve(case, each))
         for each in backends(case)
         if found[each.endpoint].rtt_s is not None and found[each.endpoint].status not in _WELL
     ]
@@ -36,4 +36,5 @@ CHECK = Check(
     why="Clients without health checks pick it all the same, and get what it answers while it does not serve.",
     fix="find out why it does not serve; meanwhile drain it, or have clients check its health",
     examine=examine,
+    scope=Scope.BACKENDS,
 )

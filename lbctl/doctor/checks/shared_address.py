@@ -6,27 +6,26 @@ from collections.abc import Sequence
 
 from lbctl.doctor.case import Case
 from lbctl.doctor.finding import Check, Level, Symptom
-from lbctl.doctor.rotation import command
 from lbctl.model import Endpoint, Instance, Service
 
 
 async def examine(case: Case) -> Sequence[Symptom]:
     """Group the keys of every service by address."""
-    return [symptom for service in case.services for symptom in _shared(service)]
+    return [symptom for service in case.services for symptom in _shared(case, service)]
 
 
-def _shared(service: Service) -> list[Symptom]:
+def _shared(case: Case, service: Service) -> list[Symptom]:
     keys: dict[Endpoint, list[Instance]] = {}
     for each in service.instances:
         keys.setdefault(each.endpoint, []).append(each)
-    return [_symptom(service, same) for same in keys.values() if len({each.key for each in same}) > 1]
+    return [_symptom(case, service, same) for same in keys.values() if len({each.key for each in same}) > 1]
 
 
-def _symptom(service: Service, same: Sequence[Instance]) -> Symptom:
+def _symptom(case: Case, service: Service, same: Sequence[Instance]) -> Symptom:
     oldest = min(same, key=lambda each: each.create_revision)
     names = ", ".join(each.key for each in same)
     what = f"{len(same)} keys have this address: {names}"
-    return Symptom(what, oldest.address, service.name, command("deregister", service.name, oldest.key))
+    return Symptom(what, oldest.address, service.name, case.command("deregister", service, oldest.key))
 
 
 CHECK = Check(

@@ -11,8 +11,7 @@ from typing import Final
 
 from lbctl.doctor.case import Case
 from lbctl.doctor.evidence.probe import probes
-from lbctl.doctor.finding import Check, Level, Needs, Symptom
-from lbctl.doctor.rotation import command
+from lbctl.doctor.finding import Check, Level, Needs, Scope, Symptom
 from lbctl.model import Service
 from lbctl.stats.histogram import Histogram
 from lbctl.stats.report import Report
@@ -27,10 +26,10 @@ async def examine(case: Case) -> Sequence[Symptom]:
     """Compare the medians of every service's backends."""
     reports = await case.once(probes)
     judged = ((each, reports[each.prefix]) for each in case.services if each.prefix in reports)
-    return [symptom for service, report in judged for symptom in _slow(service, report)]
+    return [symptom for service, report in judged for symptom in _slow(case, service, report)]
 
 
-def _slow(service: Service, report: Report) -> Iterator[Symptom]:
+def _slow(case: Case, service: Service, report: Report) -> Iterator[Symptom]:
     measured = {row.address: row.latency for row in report.backends if row.latency.total >= ENOUGH}
     p50 = {address: latency.quantiles([0.5])[0] for address, latency in measured.items()}
     for address, latency in measured.items():
@@ -39,7 +38,7 @@ def _slow(service: Service, report: Report) -> Iterator[Symptom]:
         if is_slow(latency, usual):
             own = p50[address]
             what = f"p50 {own / 1e3:.1f}ms, {own / usual:.1f} times the median of the others ({usual / 1e3:.1f}ms)"
-            again = command("hammer", service.name, "-n", str(report.issued), "--outlier-detection")
+            again = case.command("hammer", service, options=("-n", str(report.issued), "--outlier-detection"))
             yield Symptom(what, address, service.name, again)
 
 
@@ -58,4 +57,5 @@ CHECK = Check(
     fix="look at its machine; meanwhile lower its weight, or choose a policy that goes by latency",
     examine=examine,
     needs=Needs.PROBE,
+    scope=Scope.BACKENDS,
 )

@@ -7,8 +7,8 @@ from typing import Final
 
 from lbctl.doctor.case import Case
 from lbctl.doctor.evidence.health import health
-from lbctl.doctor.finding import Check, Level, Symptom
-from lbctl.doctor.rotation import backends, command
+from lbctl.doctor.finding import Check, Level, Scope, Symptom
+from lbctl.doctor.rotation import backends
 from lbctl.model import Instance
 from lbctl.rpc.health import Status
 
@@ -18,11 +18,12 @@ _WAYS: Final = {Status.TLS: ("--tls",), Status.PLAINTEXT: ("--plaintext",), Stat
 async def examine(case: Case) -> Sequence[Symptom]:
     """Take what the health check met on the way."""
     found = {each: (await case.once(health))[each.endpoint] for each in backends(case)}
-    return [_symptom(each, seen.status, seen.detail) for each, seen in found.items() if seen.status in _WAYS]
+    return [_symptom(case, each, seen.status, seen.detail) for each, seen in found.items() if seen.status in _WAYS]
 
 
-def _symptom(instance: Instance, status: Status, detail: str) -> Symptom:
-    return Symptom(detail, instance.address, instance.service, command("health", instance.service, *_WAYS[status]))
+def _symptom(case: Case, instance: Instance, status: Status, detail: str) -> Symptom:
+    command = case.command("health", instance, options=_WAYS[status])
+    return Symptom(detail, instance.address, instance.service, command)
 
 
 CHECK = Check(
@@ -32,4 +33,5 @@ CHECK = Check(
     why="Clients that go by the registration cannot connect.",
     fix="say in the registration whether the backend is secure, and give clients the authority of its certificate",
     examine=examine,
+    scope=Scope.BACKENDS,
 )

@@ -8,8 +8,8 @@ from typing import Final
 from lbctl.doctor.case import Case
 from lbctl.doctor.checks import leaseless, unroutable
 from lbctl.doctor.evidence.health import health
-from lbctl.doctor.finding import Check, Level, Symptom
-from lbctl.doctor.rotation import backends, command
+from lbctl.doctor.finding import Check, Level, Scope, Symptom
+from lbctl.doctor.rotation import backends, follow
 from lbctl.model import Endpoint, Instance
 from lbctl.rpc.health import Health, Status
 
@@ -21,7 +21,7 @@ async def examine(case: Case) -> Sequence[Symptom]:
     found = await case.once(health)
     told = await _told(case, found)
     return [
-        Symptom(found[each.endpoint].detail, each.address, each.service, command("watch", each.service))
+        Symptom(found[each.endpoint].detail, each.address, each.service, follow(case, each))
         for each in backends(case)
         if _is_silent(found[each.endpoint]) and each.endpoint not in told
     ]
@@ -52,4 +52,5 @@ CHECK = Check(
     why="Calls that are sent there fail, or wait until they are sent elsewhere.",
     fix="start the backend, or open the way to it; until then take it out of the rotation",
     examine=examine,
+    scope=Scope.BACKENDS,
 )

@@ -7,13 +7,12 @@ from collections.abc import Sequence
 from lbctl.doctor.case import Case
 from lbctl.doctor.checks.weights import WEIGHT
 from lbctl.doctor.finding import Check, Level, Symptom
-from lbctl.doctor.rotation import command
 
 
 async def examine(case: Case) -> Sequence[Symptom]:
     """Take what the reading of the registry could not use, or wondered at; weights are LB206's."""
     doubtful = [
-        Symptom(warning, each.address, each.service, command("ls", "--explain", each.key), Level.WARN)
+        Symptom(warning, each.address, each.service, _explained(case, each.key), Level.WARN)
         for each in case.instances
         for warning in each.warnings
         if not warning.startswith(WEIGHT)
@@ -26,10 +25,14 @@ def _unusable(case: Case) -> list[Symptom]:
         Symptom(
             f"the value is no registration ({flaw.layout}, {flaw.code}): {flaw.reason}",
             flaw.key,
-            command=command("ls", "--explain", flaw.key),
+            command=_explained(case, flaw.key),
         )
         for flaw in case.invalid
     ]
+
+
+def _explained(case: Case, key: str) -> str:
+    return case.order.again.command("ls", options=("--explain", key))
 
 
 CHECK = Check(

@@ -12,7 +12,6 @@ from typing import Final
 from lbctl.doctor.case import Case
 from lbctl.doctor.finding import Check, Level, Symptom
 from lbctl.doctor.hosts import host_of, is_loopback, why_unroutable
-from lbctl.doctor.rotation import command
 from lbctl.model import Endpoint, Instance, Service
 
 CODE: Final = "LB205"
@@ -20,7 +19,7 @@ CODE: Final = "LB205"
 
 async def examine(case: Case) -> Sequence[Symptom]:
     """Look at every address as another machine would."""
-    return [_symptom(instance, f"the address {why}") for instance, why in (await case.once(unroutable)).values()]
+    return [_symptom(case, instance, f"the address {why}") for instance, why in (await case.once(unroutable)).values()]
 
 
 async def unroutable(case: Case) -> Mapping[Endpoint, tuple[Instance, str]]:
@@ -40,8 +39,9 @@ def _lost(service: Service, *, etcd_is_away: bool) -> Iterator[tuple[Instance, s
             yield instance, "is a loopback address, which means another machine to everybody"
 
 
-def _symptom(instance: Instance, what: str) -> Symptom:
-    return Symptom(what, instance.address, instance.service, command("deregister", instance.service, instance.key))
+def _symptom(case: Case, instance: Instance, what: str) -> Symptom:
+    command = case.command("deregister", instance, instance.key)
+    return Symptom(what, instance.address, instance.service, command)
 
 
 CHECK = Check(

@@ -2,23 +2,57 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
+from typing import Final
 
 from lbctl.doctor.case import Case
 from lbctl.doctor.finding import Check, Level, Symptom
 from lbctl.errors import RegistryError
 from lbctl.etcd.glance import glance
 
+_MOST: Final = 20  # folders that are tried one by one
+
 
 async def examine(case: Case) -> Sequence[Symptom]:
-    """Open a watch where clients have theirs, and close it again."""
-    prefix = case.services[0].prefix if case.order.service is not None else case.order.prefix or ""
+    """Open a watch where clients have theirs, and close it again.
+
+    Clients may be permitted less than the whole: only a folder of services that is refused is a fault.
+    """
+    folders = _folders(case)
+    whole = folders[0] if len(folders) == 1 else case.order.prefix or ""
+    refused = {whole: why} if (why := await _refusal(case, whole)) else {}
+    if refused and whole not in folders:
+        tried = folders[:_MOST]
+        refused = {each: why for each in tried if (why := await _refusal(case, each))}
+    return [_symptom(case, where, why, refused) for why, where in _first_of_each(refused.items())]
+
+
+def _folders(case: Case) -> Sequence[str]:
+    """Where the clients of the services watch; everywhere, where there are none."""
+    return list(dict.fromkeys(each.prefix for each in case.services)) or [case.order.prefix or ""]
+
+
+async def _refusal(case: Case, prefix: str) -> str:
+    """Why a folder cannot be watched, or nothing."""
     try:
         async with glance(case.etcd, prefix.encode()):
-            return []
+            return ""
     except RegistryError as error:
-        where = ",".join(case.endpoints)
-        return [Symptom(str(error), prefix, command=f"etcdctl --endpoints={where} watch --prefix {prefix!r}")]
+        return str(error)
+
+
+def _first_of_each(refused: Iterable[tuple[str, str]]) -> Iterable[tuple[str, str]]:
+    """Every reason once, with the first folder that it was given for."""
+    firsts: dict[str, str] = {}
+    for where, why in refused:
+        firsts.setdefault(why, where)
+    return firsts.items()
+
+
+def _symptom(case: Case, where: str, why: str, refused: dict[str, str]) -> Symptom:
+    more = sum(each == why for each in refused.values()) - 1
+    what = f"{why} (and {more} more prefixes)" if more else why
+    return Symptom(what, where, command=case.etcdctl("watch", "--prefix", where))
 
 
 CHECK = Check(

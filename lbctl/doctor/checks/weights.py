@@ -8,7 +8,6 @@ from typing import Final
 from lbctl.discovery.rotation import NOTES
 from lbctl.doctor.case import Case
 from lbctl.doctor.finding import Check, Level, Symptom
-from lbctl.doctor.rotation import command
 from lbctl.errors import RegistryError
 from lbctl.model import Instance, Service
 
@@ -18,7 +17,7 @@ WEIGHT: Final = "weight "  # what warnings about weights begin with
 async def examine(case: Case) -> Sequence[Symptom]:
     """Look at the weights of every service."""
     drained = await _drained(case) if any(each.weight == 0 for each in case.instances) else frozenset()
-    return [symptom for service in case.services for symptom in _odd(service, drained)]
+    return [symptom for service in case.services for symptom in _odd(case, service, drained)]
 
 
 async def _drained(case: Case) -> frozenset[str]:
@@ -30,10 +29,10 @@ async def _drained(case: Case) -> frozenset[str]:
     return frozenset(entry.key.removeprefix(NOTES).decode("utf-8", "replace") for entry in entries)
 
 
-def _odd(service: Service, drained: frozenset[str]) -> Iterator[Symptom]:
+def _odd(case: Case, service: Service, drained: frozenset[str]) -> Iterator[Symptom]:
     some = any(each.weight is not None for each in service.instances)
     for each in service.instances:
-        again = command("weight", service.name, f"{each.key if '=' not in each.key else each.address}=1")
+        again = case.command("weight", service, f"{each.key if '=' not in each.key else each.address}=1")
         warning = next((text for text in each.warnings if text.startswith(WEIGHT)), "")
         if warning:
             yield Symptom(warning, each.address, service.name, again)
@@ -42,12 +41,12 @@ def _odd(service: Service, drained: frozenset[str]) -> Iterator[Symptom]:
                 "the key has no weight, and others of the service have one", each.address, service.name, again
             )
         elif each.weight == 0:
-            yield _zero(each, again, drained=each.key in drained)
+            yield _zero(case, each, again, drained=each.key in drained)
 
 
-def _zero(instance: Instance, again: str, *, drained: bool) -> Symptom:
+def _zero(case: Case, instance: Instance, again: str, *, drained: bool) -> Symptom:
     if drained:
-        back = command("undrain", instance.service, instance.address)
+        back = case.command("undrain", instance, instance.address)
         return Symptom("weight 0: lbctl drain took it out", instance.address, instance.service, back, Level.INFO)
     return Symptom("weight 0: clients that weigh never pick it", instance.address, instance.service, again)
 
