@@ -19,6 +19,7 @@ from lbctl.view.text import NONE, clean, duration, plural, rate
 DOCTOR: Final = "lbctl.doctor/v1"
 _MARKS: Final = {Level.ERROR: ("x", "err"), Level.WARN: ("!", "warn"), Level.INFO: ("i", "muted")}
 _INDENT: Final = " " * 9
+_NAMED: Final = 3  # checks that could not be made for one reason; more are counted
 _LISTED: Final = 10  # services that the head names, and commands that are told of one check
 
 
@@ -68,8 +69,8 @@ def doctor_notes(found: Diagnosis) -> Iterator[str]:
         if not each.why.startswith("needs "):
             missing.setdefault(each.why, []).append(each.code)
     for why, codes in missing.items():
-        were = "was" if len(codes) == 1 else "were"
-        yield f"note: {', '.join(codes)} {were} not looked at: {clean(why)}"
+        which = ", ".join(codes) if len(codes) <= _NAMED else f"{len(codes)} checks"
+        yield f"note: {which} {'was' if len(codes) == 1 else 'were'} not looked at: {clean(why)}"
 
 
 def _head(found: Diagnosis, look: Look) -> Iterator[str]:
