@@ -2,19 +2,13 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterable, Sequence
 from itertools import pairwise
 from typing import Any, Final
 
-HIDDEN: Final = "***"
-_SECRET: Final = re.compile(r"auth|token|secret|password|cookie|key")
+from lbctl.redaction import HIDDEN, is_secret
+
 _QUOTING: Final = ("-H", "--header", "-m", "--metadata", "--password", "--user")
-
-
-def is_secret(name: str, more: Iterable[str] = ()) -> bool:
-    """Whether the values of this name must not be shown or saved."""
-    return bool(_SECRET.search(name.lower())) or name.lower() in more
 
 
 def without_secrets(arguments: Sequence[str]) -> list[str]:

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncGenerator
+from collections.abc import AsyncGenerator, Iterable, Iterator
 from contextlib import aclosing
 from dataclasses import dataclass, replace
-from typing import NamedTuple
+from typing import Final, NamedTuple
 
 from lbctl.discovery.catalog import Catalog, Other
 from lbctl.discovery.changes import Change, Op, diff
@@ -16,6 +16,8 @@ from lbctl.etcd.client import Etcd
 from lbctl.etcd.events import Change as KeyChange
 from lbctl.etcd.events import Changes, Listing, Lost, Resumed, Resync, Snapshot, WatchEvent
 from lbctl.model import Entry, Invalid, Registry, Service
+
+_LARGE_BYTES: Final = 64 * 1024  # of a value
 
 
 class Notice(NamedTuple):
@@ -96,8 +98,23 @@ async def read_keys(
 def _registry(catalog: Catalog, scanned: Scanned) -> Registry:
     services, invalid, foreign = catalog.read()
     foreign += sum(part.keys for part in scanned.unread)
+    notes = (*scanned.notes, *_large_values(services, scanned))
     flaws = sorted((*invalid, *map(_too_large, scanned.oversized)), key=lambda flaw: flaw.key)
-    return Registry(scanned.revision, services, tuple(flaws), foreign, scanned.notes)
+    return Registry(scanned.revision, services, tuple(flaws), foreign, notes)
+
+
+def _large_values(services: Iterable[Service], scanned: Scanned) -> Iterator[str]:
+    """Say how large the values of registrations are that nobody reads to their ends."""
+    large = {entry.key: len(entry.value) for entry in scanned.entries if len(entry.value) > _LARGE_BYTES}
+    if not large:
+        return
+    keys = {each.key for service in services for each in service.instances}
+    sizes = {key: size for key, size in large.items() if key.decode("utf-8", "backslashreplace") in keys}
+    if sizes:
+        key, size = max(sizes.items(), key=lambda each: each[1])
+        count = "1 value has" if len(sizes) == 1 else f"{len(sizes):,} values have"
+        where = f"{size:,} bytes at {key.decode('utf-8', 'backslashreplace')}"
+        yield f"{count} more than {_LARGE_BYTES // 1024} KiB ({where}): not all of it is shown"
 
 
 def _too_large(entry: Entry) -> Invalid:

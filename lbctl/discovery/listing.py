@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, Final, NamedTuple
 
 from lbctl.discovery.backends import decisive
 from lbctl.model import Identity, Instance, Registry, Service
@@ -14,6 +14,9 @@ if TYPE_CHECKING:
     from lbctl.discovery.scan import Unread
     from lbctl.etcd.client import TimeToLive
     from lbctl.rpc.health import Health
+
+
+MOST_LISTED: Final = 10_000  # keys of one service
 
 
 class Rest(NamedTuple):
@@ -42,6 +45,13 @@ class Listing:
 
     def health_of(self, instance: Instance) -> Health | None:
         return self.health.get(instance.identity)
+
+
+def listed_instances(service: Service) -> tuple[Instance, ...]:
+    """The instances that are listed one by one: all, or of too many keys the newest of each address, within reason."""
+    if len(service.instances) <= MOST_LISTED:
+        return service.instances
+    return tuple(decisive(service.instances))[:MOST_LISTED]
 
 
 def shares(service: Service) -> dict[Identity, float]:

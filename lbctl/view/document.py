@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from datetime import datetime
 
-from lbctl.discovery.listing import Listing, Rest, shares
+from lbctl.discovery.listing import Listing, Rest, listed_instances, shares
 from lbctl.discovery.reading import Explanation
 from lbctl.model import Event, Instance, Invalid, Service
 from lbctl.view.figures import Document, lease_id, ratio, seconds_of, stamp
+from lbctl.view.metadata import metadata_document
 from lbctl.view.run_document import run_document
 
 __all__ = ["explanation_document", "run_document", "services_document", "watch_document"]
@@ -51,12 +52,13 @@ def explanation_document(explanation: Explanation) -> Document:
 
 
 def _service(listing: Listing, service: Service) -> Document:
-    share = shares(service)
+    share, listed = shares(service), listed_instances(service)
     return {
         "name": service.name,
         "layout": service.layout,
         "prefix": service.prefix,
-        "instances": [_instance(listing, each, share[each.identity]) for each in service.instances],
+        "instances": [_instance(listing, each, share[each.identity]) for each in listed],
+        "left_out": len(service.instances) - len(listed),
     }
 
 
@@ -82,7 +84,7 @@ def described(instance: Instance) -> Document:
         "weight": instance.weight,
         "protocol": instance.protocol,
         "secure": instance.secure,
-        "metadata": dict(instance.metadata),
+        **metadata_document(instance.metadata),
         "status": instance.status,
     }
 

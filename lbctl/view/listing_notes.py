@@ -2,27 +2,25 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from shlex import quote
 from typing import Final
 
 from lbctl.discovery.backends import distinct
-from lbctl.discovery.listing import Listing
+from lbctl.discovery.listing import MOST_LISTED, Listing
 from lbctl.model import Service
 from lbctl.view.services import in_rotation
 from lbctl.view.text import clean, plural
 
 _SELF_EVIDENT: Final = ("REFUSED", "TIMEOUT", "UNIMPLEMENTED")
-_MOST: Final = 5  # reasons that are told
+_MOST: Final = 5  # reasons, or addresses with one, that are told
 
 
 def notes(listing: Listing, *, one: bool, endpoints: Sequence[str]) -> Iterator[str]:
     """Yield the lines for standard error; ``one`` for a listing of one service."""
     registry = listing.registry
-    for service in registry.services:
-        for instance in service.instances:
-            for warning in instance.warnings:
-                yield f"warning: {clean(instance.address)}: {clean(warning)}"
+    yield from _warnings(registry.services)
+    yield from map(_too_many, filter(_is_large, registry.services))
     for note in registry.notes:
         yield f"note: {clean(note)}"
     if one:
@@ -31,6 +29,28 @@ def notes(listing: Listing, *, one: bool, endpoints: Sequence[str]) -> Iterator[
         yield f"no services in etcd {', '.join(endpoints)}"
     if registry.foreign and not one and listing.rest is None:
         yield f"note: {plural(registry.foreign, 'other key')}; see: lbctl ls --all"
+
+
+def _warnings(services: Iterable[Service]) -> Iterator[str]:
+    """Each warning once for all instances of a service that it is about."""
+    for service in services:
+        concerned: dict[str, list[str]] = {}
+        for instance in service.instances:
+            for warning in instance.warnings:
+                concerned.setdefault(warning, []).append(instance.address)
+        for warning, addresses in concerned.items():
+            known = list(dict.fromkeys(addresses))
+            more = f" and {len(known) - _MOST:,} more" if known[_MOST:] else ""
+            yield f"warning: {clean(', '.join(known[:_MOST]))}{more}: {clean(warning)}"
+
+
+def _is_large(service: Service) -> bool:
+    return len(service.instances) > MOST_LISTED
+
+
+def _too_many(service: Service) -> str:
+    keys = f"{clean(service.name)} has {len(service.instances):,} keys"
+    return f"note: {keys}: listed are the newest of each address, {MOST_LISTED:,} at most"
 
 
 def _about(listing: Listing, service: Service) -> Iterator[str]:

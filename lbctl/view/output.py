@@ -7,7 +7,7 @@ import io
 import json
 from collections.abc import Iterable, Iterator, Sequence
 
-from lbctl.discovery.listing import Listing, shares
+from lbctl.discovery.listing import Listing, listed_instances, shares
 from lbctl.model import Instance, Service
 from lbctl.view.figures import Document, lease_id, ratio
 from lbctl.view.text import clean
@@ -88,7 +88,7 @@ def listing_names(listing: Listing, *, instances: bool) -> str:
 
 def _records(listing: Listing, service: Service) -> Iterator[Sequence[object]]:
     share = shares(service)
-    for instance in service.instances:
+    for instance in listed_instances(service):
         yield _record(listing, service, instance, share[instance.identity])
 
 

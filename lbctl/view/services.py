@@ -8,16 +8,18 @@ from dataclasses import dataclass
 from typing import Any, TypeVar
 
 from lbctl.discovery.backends import distinct
-from lbctl.discovery.listing import Listing, Rest, shares
+from lbctl.discovery.listing import MOST_LISTED, Listing, Rest, shares
 from lbctl.discovery.reading import Trial
 from lbctl.model import Endpoint, Identity, Instance, Invalid, Service
 from lbctl.view.figures import lease_id
+from lbctl.view.metadata import metadata_cell
 from lbctl.view.plain_table import Cell, Column, Rendered, render
 from lbctl.view.text import NONE, clean, duration, percent
 from lbctl.view.theme import Glyphs, Style
 
 HEALTH_ROLES = {"SERVING": "ok", "UNIMPLEMENTED": "muted", "UNKNOWN": "warn", "SERVICE_UNKNOWN": "warn"}
 _OUTCOME_ROLES = {"instance": "ok", "invalid": "err", "skipped": "warn", "no": "muted"}
+_MOST_NAMES = 40  # of metadata, that have a column
 R = TypeVar("R")
 
 
@@ -62,7 +64,7 @@ def instances_table(listing: Listing, service: Service, look: Look, *, wide: boo
     """Lay out one row per address of the service; ``sort`` is one of SORTS, "" for key order."""
     share = _by_address(shares(service))
     keys = Counter(each.endpoint for each in service.instances)
-    rows = [_Row(listing, service, each, share[each.endpoint]) for each in distinct(service.instances)]
+    rows = [_Row(listing, service, each, share[each.endpoint]) for each in distinct(service.instances)[:MOST_LISTED]]
     per_address: Column[_Row] = Column("KEYS", lambda r: Cell(str(keys[r.instance.endpoint])), keep=5, numeric=True)
     columns: list[Column[_Row]] = [
         Column("ADDRESS", lambda r: Cell(clean(r.instance.address)), shrink_to=21, cut="left"),
@@ -136,9 +138,9 @@ def _service_name(service: Service) -> Cell:
 
 
 def _up(listing: Listing, service: Service) -> Cell:
-    if not listing.checked:
+    backends = [each for each in distinct(service.instances) if each.speaks_grpc]
+    if not listing.checked or (service.instances and not backends):
         return Cell(NONE)
-    backends = distinct(service.instances)
     serving = sum(in_rotation(listing, each) for each in backends)
     total = len(backends)
     return Cell(f"{serving}/{total}", "ok" if serving == total else "warn")
@@ -216,11 +218,15 @@ def _lease(row: _Row) -> Cell:
 
 
 def _wide_columns(rows: Sequence[_Row]) -> list[Column[_Row]]:
-    """Everything the registry says: the metadata keys that any instance has, then the key itself."""
-    names = sorted({name for row in rows for name in row.instance.metadata})
+    """Everything the registry says: the metadata keys that the instances have, then the key itself."""
+    held = Counter(name for row in rows for name in row.instance.metadata)
+    names = sorted(name for name, _ in held.most_common(_MOST_NAMES))
+    left_out = held.keys() - set(names)
+    more: Column[_Row] = Column("MORE", lambda r: Cell(str(len(left_out & r.instance.metadata.keys()))), numeric=True)
     return [
         Column("PROTOCOL", lambda r: Cell(clean(_protocol(r.instance))), keep=7),
-        *(Column(clean(name.lstrip("@")).upper(), _metadata(name), keep=8) for name in names),
+        *(Column(clean(name.lstrip("@"), 60).upper(), _metadata(name), keep=8) for name in names),
+        *([more] if left_out else []),
         Column("MODIFIED", lambda r: Cell(f"rev {r.instance.mod_revision}"), keep=9),
         Column("KEY", lambda r: Cell(clean(r.instance.key)), keep=10),
     ]
@@ -232,11 +238,7 @@ def _protocol(instance: Instance) -> str:
 
 
 def _metadata(name: str) -> Callable[[_Row], Cell]:
-    def cell(row: _Row) -> Cell:
-        value = row.instance.metadata.get(name)
-        return Cell(NONE if value is None else clean(str(value), 60))
-
-    return cell
+    return lambda row: Cell(metadata_cell(row.instance.metadata, name))
 
 
 def _sorted(rows: list[_Row], sort: str) -> list[_Row]:

@@ -5,17 +5,21 @@ from __future__ import annotations
 import re
 from math import floor, isfinite, log10
 
+from lbctl.redaction import masked_text
+
 NONE = "-"  # what a value that does not exist looks like
 _LIMIT = 500
+_LOOKED_INTO = 20  # times as much of a text as is shown
 _WORD = re.compile(r"(?:'[^']*'|\S)+")  # of a shell, as shlex.join quotes it
 
 
 def clean(text: str, limit: int = _LIMIT, *, ascii_only: bool = False) -> str:
-    r"""Make text from outside safe to draw: nothing in it moves the cursor, reorders or hides text; cut at ``limit``.
+    r"""Make text from outside fit to be shown: without the secrets in it (see ``masked_text``), and cut at ``limit``.
 
-    What cannot be shown is spelled as its code (``\x1b``, ``\u202e``); with ``ascii_only`` everything else that is not
-    ASCII becomes ``?``.
+    Nothing in it moves the cursor, reorders or hides text. What cannot be shown is spelled as its code (``\x1b``,
+    ``\u202e``); with ``ascii_only`` everything else that is not ASCII becomes ``?``.
     """
+    text = masked_text(text[: _LOOKED_INTO * limit])  # first: a secret whose end is cut off looks like none
     if len(text) > limit:
         text = text[: max(limit - 3, 0)] + "..."
     if not text.isprintable():

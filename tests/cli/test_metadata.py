@@ -5,8 +5,9 @@ from collections.abc import Mapping
 import pytest
 
 from lbctl.cli.metadata import headers, parse_header, parse_metadata, parse_name
-from lbctl.cli.redaction import is_secret, without_secrets
+from lbctl.cli.redaction import without_secrets
 from lbctl.errors import UsageError
+from lbctl.redaction import is_secret
 
 
 @pytest.mark.parametrize(

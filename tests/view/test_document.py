@@ -253,6 +253,7 @@ def test_the_document_of_services_is_exactly_this() -> None:
                         "protocol": None,
                         "secure": None,
                         "metadata": {},
+                        "metadata_cut": None,
                         "status": None,
                         "share": 0.833333,
                         "lease": {"id": "7587a1b2c3d4e5f6", "ttl_s": 8, "granted_s": 10},
@@ -269,6 +270,7 @@ def test_the_document_of_services_is_exactly_this() -> None:
                         "protocol": None,
                         "secure": None,
                         "metadata": {},
+                        "metadata_cut": None,
                         "status": None,
                         "share": 0.166667,
                         "lease": None,
@@ -279,6 +281,7 @@ def test_the_document_of_services_is_exactly_this() -> None:
                         "warnings": ["odd"],
                     },
                 ],
+                "left_out": 0,
             }
         ],
         "invalid": [{"key": "/services/echo/c", "layout": "seed", "code": "bad_weight", "reason": "weight is empty"}],

@@ -12,6 +12,7 @@ from lbctl.discovery.codecs.record import Record
 from lbctl.discovery.codecs.registration import UNCONCERNED, Keeper, Registration, Wanted
 from lbctl.discovery.flaws import Unusable
 from lbctl.model import Endpoint, Instance, Invalid
+from lbctl.redaction import masked_text
 
 # Where registrations of layouts live whose values alone would not be enough.
 COMMON_ROOTS: Final = ("/services/", "services/", "/discovery/", "/etcdv3_resolver/", "/wonamingv3/")
@@ -142,7 +143,7 @@ class Codec:
         return Decoded(self.name, place, tuple(self._instance(record, place, draft) for draft in found.drafts))
 
     def _unusable(self, record: Record, place: Place, flaw: Unusable) -> Decoded:
-        return Decoded(self.name, place, invalid=Invalid(record.key, self.name, flaw.code, flaw.reason))
+        return Decoded(self.name, place, invalid=Invalid(record.key, self.name, flaw.code, masked_text(flaw.reason)))
 
     def _claimed_by_root(self, key: str, claim: Claim) -> Claim:
         if claim.rooted or not key.startswith(self.roots):
@@ -151,8 +152,9 @@ class Codec:
 
     def _instance(self, record: Record, place: Place, draft: Draft) -> Instance:
         entry, metadata = record.entry, dict(draft.metadata)
-        if draft.warnings:
-            metadata["@warning"] = "; ".join(draft.warnings)
+        warnings = tuple(map(masked_text, draft.warnings))
+        if warnings:
+            metadata["@warning"] = "; ".join(warnings)
         return Instance(
             key=record.key,
             service=place.service,
@@ -166,7 +168,7 @@ class Codec:
             lease=entry.lease,
             create_revision=entry.create_revision,
             mod_revision=entry.mod_revision,
-            warnings=draft.warnings,
+            warnings=warnings,
         )
 
 

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Mapping
 from typing import Any, Final
 
+from lbctl.redaction import is_credential
+
 _NAMES: Final = frozenset(("pass", "token", "dsn", "user", "username", "database", "db"))
-_CREDENTIAL = re.compile(r"passw|passphrase|pwd|secret|credential|(api|access|private)[_-]?key")
 
 
 def has_credentials(document: Mapping[str, Any]) -> bool:
@@ -17,5 +17,5 @@ def has_credentials(document: Mapping[str, Any]) -> bool:
 
 def _is_secret(part: object) -> bool:
     if isinstance(part, dict):
-        return any(_CREDENTIAL.search(name.lower()) or _is_secret(inner) for name, inner in part.items())
+        return any(is_credential(name) or _is_secret(inner) for name, inner in part.items())
     return isinstance(part, list) and any(map(_is_secret, part))
