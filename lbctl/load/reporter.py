@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Final
@@ -28,6 +28,7 @@ from lbctl.model import Event
 from lbctl.stats.fairness import judge
 from lbctl.stats.histogram import Histogram
 from lbctl.stats.report import BackendRow, Balance, Explanation, Load, Report, Streams, Wait, Wire
+from lbctl.stats.samples import Sample, Totals
 from lbctl.stats.streams import StreamTally
 from lbctl.stats.tally import Tally
 
@@ -55,6 +56,7 @@ class Reporter:
     _balance_ns: int = field(default=0, init=False)
     explanation: Explanation | None = field(default=None, init=False)  # written by the run
     given_up: str = field(default="", init=False)  # likewise
+    samples: Callable[[], Sequence[Sample]] = field(default=tuple, init=False)
     _final: tuple[Balance, Bands] | None = field(default=None, init=False)
     _bands: Bands = field(default_factory=dict, init=False)
     _wire: Wire = field(default=_UNTOLD, init=False)
@@ -119,6 +121,21 @@ class Reporter:
             guards=self.guarding.plan.stated if self.guarding is not None else {},
             turned_away=dict(self.guarding.turned_away) if self.guarding is not None else {},
             hash_key=None if task.keys is None else task.keys.spelled,
+            samples=self.samples(),
+        )
+
+    def totals(self) -> Totals:
+        """The counters that samples are made of; costs next to nothing."""
+        engine, tally = self.engine, self.accounts.tally
+        retried = retried_of(engine.retries, repeated_of(self.task.repeating, self.attempts))
+        return Totals(
+            requests=engine.issued,
+            ok=tally.ok,
+            errors=tally.errors,
+            cancelled=tally.cancelled,
+            dropped=self.loop.dropped,
+            retries=sum(retried.values()),
+            in_flight=engine.in_flight,
         )
 
     def _grace_left_s(self) -> float:

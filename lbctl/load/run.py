@@ -33,6 +33,7 @@ from lbctl.load.plan import Task
 from lbctl.load.pulse import Pulse
 from lbctl.load.repeating import attempts_of
 from lbctl.load.reporter import Reporter
+from lbctl.load.sampling import Sampling
 from lbctl.load.stopwatch import Stopwatch
 from lbctl.model import Event, Instance
 from lbctl.rpc.dial import TCP, Network
@@ -89,6 +90,8 @@ class Run:
         )
         self._reporter.attempts = self._attempts
         self._reporter.guarding = self._guarding
+        self._sampling = Sampling(self._stopwatch.elapsed_s, self._reporter.totals, tally.latency)
+        self._reporter.samples = lambda: self._sampling.sampler.samples
         balancer.on_change = self._engine.repicked
         if task.explain:
             balancer.explain(self._explained, task.explain)
@@ -155,6 +158,7 @@ class Run:
                 self._started_at = self._clock.wall()
                 self._pulse.start()
                 self._stopwatch.start()
+                self._sampling.start()
                 self._guarding.begin()
                 self._begin()
                 await self._over.wait()
@@ -163,6 +167,7 @@ class Run:
                     # Cancelled: nobody waits for what is in flight.
                     self.abort()
                 self._pulse.stop()
+                self._sampling.stop()
                 self._guarding.end()
                 if self._attempts is not None:
                     self._attempts.close()

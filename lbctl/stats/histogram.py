@@ -11,9 +11,10 @@ wide, and its middle is within 0.4 % of everything in it.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from itertools import pairwise
 from math import ceil
+from typing import Any
 
 BUCKETS = 3328  # 1 h = 3.6e9 us has bit_length 32: k = 24, bucket 24 * 128 + 255
 _TOP = (1 << 32) - 1
@@ -54,6 +55,12 @@ class Histogram:
         self.min_us = _TOP
         self.max_us = 0
 
+    def clear(self) -> None:
+        """Forget everything; ``counts`` stays the list it is."""
+        self.counts[:] = [0] * BUCKETS
+        self.total = self.total_us = self.max_us = 0
+        self.min_us = _TOP
+
     def record(self, us: int, count: int = 1) -> None:
         """Add ``count`` durations of ``us`` microseconds."""
         us = max(us, 0)
@@ -81,6 +88,32 @@ class Histogram:
         self.total_us += other.total_us
         self.min_us = min(self.min_us, other.min_us)
         self.max_us = max(self.max_us, other.max_us)
+
+    def state(self) -> dict[str, object]:
+        """Return everything it holds as plain values, buckets by their number, for ``of_state`` to make it again."""
+        return {
+            "count": self.total,
+            "sum_us": self.total_us,
+            "min_us": self.min_us if self.total else None,
+            "max_us": self.max_us if self.total else None,
+            "counts": {str(bucket): count for bucket, count in enumerate(self.counts) if count},
+        }
+
+    @classmethod
+    def of_state(cls, state: Mapping[str, Any]) -> Histogram:
+        """Return the histogram that had this state; raises ValueError for a state that none can have had."""
+        made = cls()
+        try:
+            for bucket, count in state["counts"].items():
+                made.counts[_checked(int(bucket), BUCKETS - 1)] = _checked(count)
+            made.total, made.total_us = _checked(state["count"]), _checked(state["sum_us"])
+            if made.total:
+                made.min_us, made.max_us = _checked(state["min_us"]), _checked(state["max_us"])
+        except (KeyError, TypeError, AttributeError, ValueError) as error:
+            raise ValueError(f"no state of a histogram: {error}") from None
+        if sum(made.counts) != made.total or (made.total and made.min_us > made.max_us):
+            raise ValueError("no state of a histogram: its counts contradict each other")
+        return made
 
     def copy(self) -> Histogram:
         """Return an independent histogram with the same durations."""
@@ -143,3 +176,10 @@ def _position(chunk: Iterable[int], rank: int) -> int:
         if seen >= rank:
             return index
     raise AssertionError("rank is beyond the chunk")
+
+
+def _checked(number: object, most: int | None = None) -> int:
+    """Return the number if it is a count; raises ValueError if it is not."""
+    if not isinstance(number, int) or isinstance(number, bool) or number < 0 or (most is not None and number > most):
+        raise ValueError(f"{number!r} is not what stands here")
+    return number

@@ -11,6 +11,7 @@ from datetime import datetime
 
 from lbctl.model import Code, Event, Origin
 from lbctl.stats.histogram import Histogram
+from lbctl.stats.samples import Sample
 from lbctl.stats.streams import Spread
 
 
@@ -258,6 +259,7 @@ class Report:
     guards: Mapping[str, Mapping[str, str]] = field(default_factory=dict)  # what is around the policy, and its options
     turned_away: Mapping[str, int] = field(default_factory=dict)  # calls and further attempts not let in, by breaker
     hash_key: str | None = None  # where the hash keys of calls come from, as it was typed
+    samples: Sequence[Sample] = ()  # of each second so far, or of two, four, ... where the run is longer than 600 s
 
     @property
     def amplification(self) -> float | None:

@@ -8,6 +8,7 @@ from lbctl import __version__
 from lbctl.model import Code, Event
 from lbctl.stats.report import BackendRow, Balance, ErrorGroup, Explanation, Load, Repeated, Report
 from lbctl.view.figures import Document, histogram, latency_ms, rate, ratio, seconds_of, stamp
+from lbctl.view.sample_document import histograms, samples
 from lbctl.view.wire_document import run_wire, streams, wire
 
 RUN = "lbctl.run/v1"
@@ -47,6 +48,8 @@ def run_document(report: Report, thresholds: Iterable[Mapping[str, object]] = ()
         "wire": run_wire(report),
         "streams": streams(report.streams, report.elapsed_s),
         "thresholds": [dict(threshold) for threshold in thresholds],
+        "samples": samples(report.samples),
+        "histograms": histograms(report),
     }
 
 

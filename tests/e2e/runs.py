@@ -51,6 +51,9 @@ def check(document: dict[str, Any]) -> None:
         assert sum(row["codes"].values()) == row["ok"] + row["errors"]
     assert document["ok"] == sum(row["ok"] for row in document["backends"])
     assert document["ok"] == sum(bucket["count"] for bucket in document["histogram"])
+    for name in ("requests", "ok", "errors", "cancelled", "dropped", "retries"):
+        assert sum(sample[name] for sample in document["samples"]) == document[name]
+    assert document["ok"] == document["histograms"]["latency"]["count"]
 
 
 def picks_by_weight(document: Mapping[str, Any]) -> list[tuple[int, int]]:

@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import json
 import sys
 from math import ceil
 
@@ -145,3 +146,37 @@ def test_two_million_durations_keep_their_tail_and_take_no_more_memory() -> None
     assert abs(made.quantile(0.99) - 100_000) <= 1000
     assert made.mean_us == 50_500
     assert sys.getsizeof(made.counts) == size < 30_000
+
+
+@given(st.one_of(Durations, st.just([])))
+def test_a_histogram_comes_back_whole_from_its_state_written_as_json(durations: list[int]) -> None:
+    made = histogram(*durations)
+    back = Histogram.of_state(json.loads(json.dumps(made.state())))
+    assert back.counts == made.counts
+    assert (back.total, back.total_us, back.min_us, back.max_us) == (
+        made.total,
+        made.total_us,
+        made.min_us,
+        made.max_us,
+    )
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        {"counts": {"3328": 2}},
+        {"counts": {"-1": 2}},
+        {"counts": {"12": -2}},
+        {"counts": {"12": 1}},
+        {"counts": {"12": True, "13": 1}},
+        {"counts": {"many": 2}},
+        {"counts": None},
+        {"count": "2"},
+        {"min_us": None},
+        {"min_us": 14},
+        {"sum_us": 1.5},
+    ],
+)
+def test_what_no_histogram_can_have_written_is_an_error(change: dict[str, object]) -> None:
+    with pytest.raises(ValueError, match="no state of a histogram"):
+        Histogram.of_state({**histogram(12, 13).state(), **change})

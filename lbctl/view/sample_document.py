@@ -1,0 +1,57 @@
+"""The parts of the run document that another program computes with: samples over time, and whole histograms."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+from lbctl.stats.report import BackendRow, Report
+from lbctl.stats.samples import Sample
+from lbctl.view.figures import Document
+
+
+def samples(found: Sequence[Sample]) -> list[Document]:
+    """The samples of a run, oldest first."""
+    return [sample(each) for each in found]
+
+
+def sample(found: Sample) -> Document:
+    """One sample; times are null where no call was OK in it."""
+    times = found.latency
+    return {
+        "t_s": round(found.t_s, 3),
+        "seconds": round(found.seconds, 3),
+        "requests": found.requests,
+        "ok": found.ok,
+        "errors": found.errors,
+        "cancelled": found.cancelled,
+        "dropped": found.dropped,
+        "retries": found.retries,
+        "in_flight": found.in_flight,
+        "rps": round(found.rps, 1),
+        "p50_ms": None if times is None else round(times.p50_ms, 4),
+        "p90_ms": None if times is None else round(times.p90_ms, 4),
+        "p99_ms": None if times is None else round(times.p99_ms, 4),
+        "max_ms": None if times is None else round(times.max_ms, 4),
+    }
+
+
+def histograms(report: Report) -> Document:
+    """Every histogram without loss: ``Histogram.of_state`` makes it again."""
+    starts, streams = report.starts, report.streams
+    return {
+        "latency": report.latency.state(),
+        "service": report.service_time.state(),
+        "wait": report.wait.state(),
+        "first_byte": report.first_byte.state(),
+        "start": None if starts is None else starts.delays.state(),
+        "gap": None if streams is None else streams.gaps.state(),
+        "backends": {name: row.latency.state() for name, row in named(report.backends).items()},
+    }
+
+
+def named(rows: Sequence[BackendRow]) -> Mapping[str, BackendRow]:
+    """Backends by key; where the address under a key changed, its later ones by key and address."""
+    found: dict[str, BackendRow] = {}
+    for row in rows:
+        found[row.key if row.key not in found else f"{row.key} {row.address}"] = row
+    return found
