@@ -10,6 +10,9 @@ from typing import Final
 _CALLING: Final = frozenset({"ls", "watch", "health", "doctor", "hammer", "weight"})  # backends, so they take --tls...
 _NAMING: Final = _CALLING | {"drain", "undrain", "deregister"}  # a service, so they take --service-from
 
+_SWITCHES: Final = ("--tls", "--plaintext", "--tls-skip-verify")
+_TLS: Final = (*_SWITCHES, "--tls-ca", "--tls-cert", "--tls-key", "--tls-server-name")
+
 
 @dataclass(frozen=True, slots=True)
 class Again:
@@ -25,13 +28,15 @@ class Again:
 
     def without(self, flag: str) -> Again:
         """The same, less one option of ``registry``."""
-        registry, words = [], iter(self.registry)
-        for word in words:
-            if word == flag:
-                next(words, None)
-            elif not word.startswith(f"{flag}="):
-                registry.append(word)
-        return replace(self, registry=tuple(registry))
+        return replace(self, registry=_without(self.registry, flag))
+
+    def calling(self, how: str) -> Again:
+        """The same with another say on TLS: ``--tls``, ``--plaintext`` or ``--tls-skip-verify``."""
+        unwanted = _TLS if how == "--plaintext" else ("--plaintext", how)
+        backends = self.backends
+        for flag in unwanted:
+            backends = _without(backends, flag)
+        return replace(self, backends=(how, *backends))
 
     def command(self, verb: str, *words: str, options: Sequence[str] = (), layout: str = "") -> str:
         """``lbctl VERB WORDS OPTIONS`` as a shell reads it; ``layout`` tells services of one name apart."""
@@ -44,8 +49,15 @@ class Again:
 
 
 def _without(known: tuple[str, ...], flag: str) -> tuple[str, ...]:
-    place = known.index(flag) if flag in known else len(known)
-    return known[:place] + known[place + 2 :]
+    """The words less a flag and its value, whether that stands behind it or in the same word."""
+    kept, words = [], iter(known)
+    for word in words:
+        if word == flag:
+            if flag not in _SWITCHES:
+                next(words, None)
+        elif not word.startswith(f"{flag}="):
+            kept.append(word)
+    return tuple(kept)
 
 
 def shell(words: Sequence[str]) -> str:

@@ -102,14 +102,20 @@ class Case:
         """Where etcd is, as the user said; nothing without one."""
         return () if self._etcd is None else self._etcd.endpoints
 
-    def command(self, verb: str, whose: Service | Instance, *words: str, options: Sequence[str] = ()) -> str:
-        """A command about a service, or the service of an instance, by a name that means it alone."""
+    def command(
+        self, verb: str, whose: Service | Instance, *words: str, options: Sequence[str] = (), calling: str = ""
+    ) -> str:
+        """A command about a service, or the service of an instance, by a name that means it alone.
+
+        ``calling`` is another say on TLS than that of the user.
+        """
+        spell = self.order.again.calling(calling) if calling else self.order.again
         if self.is_direct:
             listed = ("--backends", given_as([whose] if isinstance(whose, Instance) else whose.instances))
-            return self.order.again.command(verb, *words, options=(*listed, *options))
+            return spell.command(verb, *words, options=(*listed, *options))
         service = self._homes[whose.layout, whose.key] if isinstance(whose, Instance) else whose
         name, layout = name_of(self._all, service)
-        return self.order.again.command(verb, name, *words, options=options, layout=layout)
+        return spell.command(verb, name, *words, options=options, layout=layout)
 
     def etcdctl(self, *words: str, endpoint: str = "") -> str:
         """A command of etcd's own tool, put to one endpoint or to all."""

@@ -12,7 +12,7 @@ from lbctl.doctor.rotation import backends
 from lbctl.model import Instance
 from lbctl.rpc.health import Status
 
-_WAYS: Final = {Status.TLS: ("--tls",), Status.PLAINTEXT: ("--plaintext",), Status.CERTIFICATE: ("--tls-ca", "FILE")}
+_WAYS: Final = {Status.TLS: "--tls", Status.PLAINTEXT: "--plaintext", Status.CERTIFICATE: "--tls-skip-verify"}
 
 
 async def examine(case: Case) -> Sequence[Symptom]:
@@ -22,7 +22,7 @@ async def examine(case: Case) -> Sequence[Symptom]:
 
 
 def _symptom(case: Case, instance: Instance, status: Status, detail: str) -> Symptom:
-    command = case.command("health", instance, options=_WAYS[status])
+    command = case.command("health", instance, calling=_WAYS[status])
     return Symptom(detail, instance.address, instance.service, command)
 
 

@@ -30,6 +30,8 @@ async def examine(case: Case) -> Sequence[Symptom]:
 async def _told(case: Case, found: Mapping[Endpoint, Health]) -> set[Endpoint]:
     """The addresses that other checks tell of: dead ones whose keys have no lease, and those that lead nowhere."""
     told: set[Endpoint] = set()
+    if case.is_direct:
+        return told
     if unroutable.CODE in case.order.codes:
         told.update(await case.once(unroutable.unroutable))
     if leaseless.CODE in case.order.codes:
