@@ -7,6 +7,7 @@ import shlex
 import signal
 import sys
 from contextlib import suppress
+from dataclasses import replace
 from datetime import UTC, datetime
 from pathlib import Path
 from types import TracebackType
@@ -72,16 +73,17 @@ class Sink:
         Raises NotSaved, CannotCall for a run that was given up, and CheckFailed for one that did not do what was asked
         of it; the result is printed before.
         """
-        report, number = finished.report, finished.signal
+        number = finished.signal
+        report = finished.report and replace(finished.report, command=_command(), stopped_by=_stopper(finished))
         hung_up = number is not None and number == getattr(signal, "SIGHUP", None)
         if report is not None:
             failure = self._saved(report)
             if not hung_up:
-                print(self._text(report, number), flush=True)  # noqa: T201
+                print(self._text(report), flush=True)  # noqa: T201
             if failure is not None:
                 raise NotSaved(f"--save: cannot write {self._save}: {_reason(failure)}")
             if self._save is not None and not hung_up:
-                self.note(f"saved {self._save}")
+                self.note(f"saved {self._save}; HTML: lbctl report {shlex.quote(str(self._save))} -o html")
             if not hung_up and _is_registered_and_skewed(report):
                 self.note(f"hint: lbctl doctor {shlex.quote(report.service)} --probe 1000")
         if report is not None and report.end_reason == "error":
@@ -113,7 +115,7 @@ class Sink:
             return error
         return None
 
-    def _text(self, report: Report, number: int | None) -> str:
+    def _text(self, report: Report) -> str:
         match self._settings.output:
             case "json":
                 return self._json(report)
@@ -124,16 +126,28 @@ class Sink:
                 return as_yaml(run_document(report))
         from lbctl.view.summary import summary
 
-        by = {signal.SIGTERM: "SIGTERM"}.get(number, "Ctrl-C") if number is not None else "q"  # type: ignore[call-overload]
-        command = shlex.join(["lbctl", *without_secrets(sys.argv[1:])])
         verbose, style, glyphs = self._settings.verbose > 0, self._caps.out_style, self._caps.out_glyphs
-        return summary(report, command, stopped_by=by, verbose=verbose, style=style, glyphs=glyphs).rstrip()
+        return summary(report, verbose=verbose, style=style, glyphs=glyphs).rstrip()
 
     def _json(self, report: Report) -> str:
         from lbctl.view.output import as_json
         from lbctl.view.run_document import run_document
 
         return as_json(run_document(report))
+
+
+def _command() -> str:
+    """What was typed, as it may be shown."""
+    return shlex.join(["lbctl", *without_secrets(sys.argv[1:])])
+
+
+def _stopper(finished: Finished) -> str:
+    """What interrupted the run, in a user's words; "" where nothing did."""
+    if finished.report is None or finished.report.end_reason != "interrupted":
+        return ""
+    if finished.signal is None:
+        return "q"
+    return "SIGTERM" if finished.signal == signal.SIGTERM else "Ctrl-C"
 
 
 def _is_registered_and_skewed(report: Report) -> bool:

@@ -24,8 +24,10 @@ class Load:
     duration_s: float | None
     concurrency: int | None  # an open loop need not have a bound
     connections: int
-    rps: float | None
+    rps: float | None  # where it is one all the time
     timeout_s: float
+    arrival: str | None = None  # constant | poisson | bursts:N | recorded; of an open loop
+    stages: Sequence[tuple[float, float, float]] = ()  # seconds (inf for ever), first and last rate in calls/s
 
 
 @dataclass(frozen=True, slots=True)
@@ -201,6 +203,15 @@ class Explanation:
 
 
 @dataclass(frozen=True, slots=True)
+class Warmed:
+    """A warm-up that is over: calls issued before counting began, how many of them failed, and how long it took."""
+
+    requests: int
+    errors: int
+    seconds: float
+
+
+@dataclass(frozen=True, slots=True)
 class Generator:
     """The load generator's own health: CPU seconds, busy share of the loop 0..1, lag of the loop."""
 
@@ -260,6 +271,10 @@ class Report:
     turned_away: Mapping[str, int] = field(default_factory=dict)  # calls and further attempts not let in, by breaker
     hash_key: str | None = None  # where the hash keys of calls come from, as it was typed
     samples: Sequence[Sample] = ()  # of each second so far, or of two, four, ... where the run is longer than 600 s
+    command: str = ""  # what was typed, without its secrets
+    stopped_by: str = ""  # Ctrl-C | SIGTERM | q; what interrupted it
+    warming: bool = False  # the warm-up goes on: nothing of this is counted in the end
+    warmed: Warmed | None = None  # of a run that had one
 
     @property
     def amplification(self) -> float | None:

@@ -53,6 +53,11 @@ def seconds_of(value: float) -> float:
     return round(value, 3)
 
 
+def micros(value: float) -> float:
+    """Round seconds to microseconds: what is shown of them is the same before and after."""
+    return round(value, 6)
+
+
 def ratio(value: float | None) -> float | None:
     """Round a share or a difference of shares."""
     return None if value is None else round(value, 6)

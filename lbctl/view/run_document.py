@@ -7,7 +7,7 @@ from collections.abc import Iterable, Mapping
 from lbctl import __version__
 from lbctl.model import Code, Event
 from lbctl.stats.report import BackendRow, Balance, ErrorGroup, Explanation, Load, Repeated, Report
-from lbctl.view.figures import Document, histogram, latency_ms, rate, ratio, seconds_of, stamp
+from lbctl.view.figures import Document, histogram, latency_ms, micros, rate, ratio, stamp
 from lbctl.view.sample_document import histograms, samples
 from lbctl.view.wire_document import run_wire, streams, wire
 
@@ -19,16 +19,20 @@ def run_document(report: Report, thresholds: Iterable[Mapping[str, object]] = ()
     return {
         "schema": RUN,
         "lbctl": __version__,
+        "command": report.command or None,
         "service": report.service,
         "method": report.method,
         "policy": report.policy,
         "policy_options": dict(report.policy_options),
         "hash_key": report.hash_key,
         "started_at": stamp(report.started_at),
-        "duration_s": round(report.elapsed_s, 6),  # microseconds: rps is requests by this also in a run of 1 ms
+        "duration_s": micros(report.elapsed_s),  # rps is requests by this also in a run of 1 ms
         "end_reason": report.end_reason,
+        "stopped_by": report.stopped_by or None,
         "seed": report.seed,
         "load": _load(report.load),
+        "warmup": _warmup(report.warmed),
+        "at_end": {"concurrency": report.concurrency, "rps": report.rps},
         **_totals(report),
         "codes": _codes(report.codes),
         "error_groups": [_error_group(group) for group in report.error_groups],
@@ -77,8 +81,15 @@ def _load(load: Load) -> Document:
         "concurrency": load.concurrency,
         "connections": load.connections,
         "rps": load.rps,
+        "arrival": load.arrival,
+        "stages": [_stage(stage) for stage in load.stages],
         "timeout_s": load.timeout_s,
     }
+
+
+def _stage(stage: tuple[float, float, float]) -> Document:
+    seconds, first, last = stage
+    return {"seconds": None if seconds == math.inf else seconds, "first_rps": first, "last_rps": last}
 
 
 def _codes(codes: Mapping[Code, int]) -> dict[str, int]:
@@ -107,6 +118,7 @@ def _balance(balance: Balance) -> Document:
         "worst": balance.worst,
         "note": balance.note,
         "effect_size": None if balance.effect is None else round(balance.effect, 6),
+        "stated": balance.stated,
     }
 
 
@@ -137,6 +149,7 @@ def _repeated(found: Repeated | None) -> Document | None:
         "throttled": found.throttled,
         "refused": found.refused,
         "exhausted": found.exhausted,
+        "waiting": found.waiting,
         "codes": _codes(found.codes),
         "tokens": None if found.tokens is None else round(found.tokens, 3),
     }
@@ -155,6 +168,7 @@ def _backend(row: BackendRow, attempts: int, expected: float, elapsed_s: float) 
         "weight": row.weight,
         "weight_used": row.weight if row.override is None else round(row.override, 6),
         "expected_share": ratio(row.expected / expected) if expected else None,
+        "expected": round(row.expected, 6),
         "share": ratio(row.attempts / attempts) if attempts else None,
         "band": None if row.band is None else [ratio(edge) for edge in row.band],
         "picks": row.picks,
@@ -168,8 +182,8 @@ def _backend(row: BackendRow, attempts: int, expected: float, elapsed_s: float) 
         "latency_ms": latency_ms(row.latency),
         "state": row.state,
         "reason": row.reason,
-        "joined_s": seconds_of(row.joined_s),
-        "left_s": None if row.left_s is None else seconds_of(row.left_s),
+        "joined_s": micros(row.joined_s),
+        "left_s": None if row.left_s is None else micros(row.left_s),
         "dropped": row.dropped,
         "passed": row.passed,
         "ejections": row.ejections,
@@ -180,7 +194,8 @@ def _backend(row: BackendRow, attempts: int, expected: float, elapsed_s: float) 
 
 
 def _event(event: Event) -> Document:
-    return {"t_s": seconds_of(event.t_s), "kind": event.kind, "backend": event.backend, "text": event.text}
+    words = {"kind": event.kind, "level": event.level, "backend": event.backend, "text": event.text}
+    return {"t_s": micros(event.t_s), **words}
 
 
 def _generator(report: Report) -> Document:

@@ -28,21 +28,19 @@ _QUANTILES = ((0.5, "p50"), (0.9, "p90"), (0.95, "p95"), (0.99, "p99"), (0.999, 
 
 def summary(
     report: Report,
-    command: str = "",
     *,
-    stopped_by: str = "Ctrl-C",
     verbose: bool = False,
     style: Style = PLAIN,
     glyphs: Glyphs = UNICODE,
 ) -> str:
-    """Return the whole text, with a line end; ``command`` is what was typed, ``stopped_by`` what interrupted it.
+    """Return the whole text, with a line end; what was typed is its first line, where that is known.
 
     With ``verbose`` everything that is known of the connections is told, not only what is worth a look.
     """
     look = Look(style, glyphs)
     parts = [
-        folded(look.show(command), _WIDTH) if command else [],
-        _stopped(report, stopped_by, look),
+        folded(look.show(report.command), _WIDTH) if report.command else [],
+        _stopped(report, look),
         _totals(report, look, verbose=verbose),
         distribution_lines(report, look, _WIDTH),
         explanation_lines(report, look, _WIDTH),
@@ -57,9 +55,9 @@ def summary(
     return "\n\n".join("\n".join(line.rstrip() for line in part) for part in parts if part) + "\n"
 
 
-def _stopped(report: Report, stopped_by: str, look: Look) -> list[str]:
+def _stopped(report: Report, look: Look) -> list[str]:
     reasons = {
-        "interrupted": f"Stopped by {look.show(stopped_by)}",
+        "interrupted": f"Stopped by {look.show(report.stopped_by or 'Ctrl-C')}",
         "max_errors": "Stopped by --max-errors",
         "error": "Stopped by an error",
     }

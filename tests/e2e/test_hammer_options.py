@@ -297,7 +297,7 @@ async def test_auto_names_the_file_after_the_service_and_the_time(demo: Standing
     (saved,) = files_in(tmp_path)
     assert re.fullmatch(r"lbctl-echo-\d{8}-\d{6}\.json", saved.name)
     check(json.loads(saved.read_text()))
-    assert done.err.endswith(f"\nsaved {saved.name}\n")
+    assert done.err.endswith(f"\nsaved {saved.name}; HTML: lbctl report {saved.name} -o html\n")
     assert "Summary\n" in done.out
 
 

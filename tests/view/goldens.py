@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -64,6 +66,36 @@ def watch(width: int, height: int, **changes: Any) -> str:  # noqa: ANN401
     return "\n".join(build_watch(watch_sample(**changes), WatchUi(), width, height, PLAIN, UNICODE)) + "\n"
 
 
+REPORTS: dict[str, Callable[[], Report]] = {
+    "summary": lambda: sample(5, end_reason="completed", in_flight=0),
+    "summary-interrupted": lambda: sample(5, skewed=True, end_reason="interrupted"),
+    "summary-moved": left_and_joined,
+    "summary-open-loop": open_loop,
+    "summary-troubled": troubled,
+    "summary-troubled-verbose": troubled,
+    "summary-verbose": lambda: sample(5, end_reason="completed", in_flight=0),
+    "summary-streaming": streaming,
+    "summary-load-aware": load_aware,
+    "summary-weights": lambda: replace(
+        overridden(), command=f"{_COMMAND} --policy dynamic_weight --policy-opt window=4s"
+    ),
+    "summary-simulated": simulated,
+    "summary-simulated-skewed": lambda: simulated(skewed=True),
+    "summary-explained": explained,
+    "summary-explained-many": lambda: explained(40),
+    "summary-nothing": lambda: sample(0, calls=0, generator=_WARNED),
+}
+_IN_ASCII = ("summary-troubled-verbose", "summary-explained-many", "summary-nothing")
+
+
+def _ended(name: str) -> str:
+    """The text of a run that is over."""
+    report = REPORTS[name]()
+    if not report.command and name != "summary-nothing":
+        report = replace(report, command=_COMMAND)
+    return summary(report, verbose=name.endswith("verbose"), glyphs=ASCII if name in _IN_ASCII else UNICODE)
+
+
 GOLDENS: dict[str, Callable[[], str]] = {
     "hammer-39x24": lambda: hammer(39, 24),
     "hammer-40x8": lambda: hammer(40, 8),
@@ -93,21 +125,7 @@ GOLDENS: dict[str, Callable[[], str]] = {
     "watch-80x24": lambda: watch(80, 24),
     "watch-140x20": lambda: watch(140, 20),
     "watch-80x24-stale": lambda: watch(80, 24, stale_s=12.0, invalid=1),
-    "summary": lambda: summary(sample(5, end_reason="completed", in_flight=0), _COMMAND),
-    "summary-interrupted": lambda: summary(sample(5, skewed=True, end_reason="interrupted"), _COMMAND),
-    "summary-moved": lambda: summary(left_and_joined(), _COMMAND),
-    "summary-open-loop": lambda: summary(open_loop(), _COMMAND),
-    "summary-troubled": lambda: summary(troubled(), _COMMAND),
-    "summary-troubled-verbose": lambda: summary(troubled(), _COMMAND, verbose=True, glyphs=ASCII),
-    "summary-verbose": lambda: summary(sample(5, end_reason="completed", in_flight=0), _COMMAND, verbose=True),
-    "summary-streaming": lambda: summary(streaming(), _COMMAND),
-    "summary-load-aware": lambda: summary(load_aware(), _COMMAND),
-    "summary-weights": lambda: summary(overridden(), f"{_COMMAND} --policy dynamic_weight --policy-opt window=4s"),
-    "summary-simulated": lambda: summary(simulated(), _COMMAND),
-    "summary-simulated-skewed": lambda: summary(simulated(skewed=True), _COMMAND),
-    "summary-explained": lambda: summary(explained(), _COMMAND),
-    "summary-explained-many": lambda: summary(explained(40), _COMMAND, glyphs=ASCII),
-    "summary-nothing": lambda: summary(sample(0, calls=0, generator=_WARNED), glyphs=ASCII),
+    **{name: functools.partial(_ended, name) for name in REPORTS},
 }
 
 

@@ -155,7 +155,8 @@ def test_the_numbers_of_a_run_are_plain_and_in_the_unit_of_their_key() -> None:
     first, second = document["backends"]
     assert (first["share"], first["expected_share"], first["rps"], first["left_s"]) == (0.75, 0.75, 3.0, None)
     assert (second["share"], second["errors"], second["left_s"]) == (0.25, 1, 1.5)
-    assert document["events"][1] == {"t_s": 1.6, "kind": "resync", "backend": None, "text": "registry lost"}
+    lost = {"t_s": 1.6, "kind": "resync", "level": "info", "backend": None, "text": "registry lost"}
+    assert document["events"][1] == lost
 
 
 def test_a_document_says_where_keys_come_from_and_which_weight_counts() -> None:
