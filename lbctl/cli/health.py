@@ -6,9 +6,8 @@ import sys
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Annotated, Any, Final
 
-import typer
-
 from lbctl.cli.addresses import parse_weighted_endpoints
+from lbctl.cli.arguments import AnyServiceArgument
 from lbctl.cli.flags import Flags, option, switch
 from lbctl.cli.options import with_settings
 from lbctl.cli.settings import Settings
@@ -84,10 +83,7 @@ class HealthFlags(Flags):
 
 @with_settings(outputs=FORMATS, layouts=True, headers=True, backends=True)
 def health(
-    service: Annotated[
-        str | None,
-        typer.Argument(metavar="SERVICE", help="key prefix, or last part of a name", show_default=False),
-    ] = None,
+    service: AnyServiceArgument = None,
     *,
     flags: HealthFlags,
     settings: Settings,
@@ -113,6 +109,7 @@ def _refuse_contradictions(service: str | None, flags: HealthFlags, settings: Se
 
 def _request(service: str | None, flags: HealthFlags, settings: Settings) -> HealthCheck:
     from lbctl.cli.hammer_request import given
+    from lbctl.cli.suggestions import again
     from lbctl.commands.health import HealthCheck
     from lbctl.commands.ls import Ls
     from lbctl.commands.reach import Reaching, ready_for
@@ -126,6 +123,7 @@ def _request(service: str | None, flags: HealthFlags, settings: Settings) -> Hea
         interval_s=flags.interval or settings.check_interval_s,
         strict=flags.strict,
         given=given("backends", flags.backends or ()),
+        again=again(settings),
     )
 
 

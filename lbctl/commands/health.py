@@ -4,9 +4,8 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from random import Random
-from shlex import quote
 from typing import TYPE_CHECKING
 
 from lbctl.commands import ls
@@ -17,6 +16,7 @@ from lbctl.discovery.listing import Listing
 from lbctl.errors import NotFound
 from lbctl.etcd.client import Etcd
 from lbctl.model import Endpoint, Identity, Instance, Registry, Service
+from lbctl.suggestion import Again
 
 if TYPE_CHECKING:
     from lbctl.rpc.access import Access
@@ -30,7 +30,7 @@ Note = Callable[[str], None]
 class HealthCheck:
     """Whom to ask, and how. ``asked`` is the gRPC service whose health is wanted, "" for the server's own.
 
-    ``given`` are backends that are asked instead of those in the registry.
+    ``given`` are backends that are asked instead of those in the registry; ``again`` spells commands that look there.
     """
 
     which: ls.Ls
@@ -40,6 +40,7 @@ class HealthCheck:
     interval_s: float = 1.0
     strict: bool = False
     given: tuple[Instance, ...] = ()
+    again: Again = field(default_factory=Again)
 
 
 async def run(etcd: Etcd | None, request: HealthCheck) -> Checkup:
@@ -59,8 +60,8 @@ async def registered(etcd: Etcd | None, request: HealthCheck) -> Registry:
         return Registry(0, (Service("backends", "backends", "", request.given),))
     registry = (await ls.run(etcd, replace(request.which, check=False))).registry
     if request.which.service is not None and not registry.services[0].instances:
-        name = registry.services[0].name
-        raise NotFound(f'service "{name}" has no usable instances', f"see why: lbctl ls {quote(name)}")
+        why = request.again.command("ls", request.which.service)
+        raise NotFound(f'service "{registry.services[0].name}" has no usable instances', f"see why: {why}")
     return registry
 
 

@@ -41,7 +41,7 @@ def health_notes(checkup: Checkup) -> Iterator[str]:
     out = sum(not row.in_rotation for row in checkup.rows)
     serving = len(checkup.rows) - out - len(checkup.failing)
     yield f"{serving} of {len(checkup.rows) - out} in the rotation serve" + (f"; {out} out of it" if out else "")
-    unasked = sum(row.health.status == "UNIMPLEMENTED" for row in checkup.rows)
+    unasked = sum(row.in_rotation and row.health.status == "UNIMPLEMENTED" for row in checkup.rows)
     if unasked and not checkup.strict:
         yield f"note: {plural(unasked, 'backend')} without grpc.health.v1 counted as serving (--strict: as failing)"
 

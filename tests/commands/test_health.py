@@ -68,6 +68,18 @@ async def test_one_that_nobody_picks_may_be_down(etcd: Etcd) -> None:
     assert list(health_notes(found)) == ["1 of 1 in the rotation serve; 1 out of it"]
 
 
+async def test_one_that_nobody_picks_does_not_count_as_serving_without_health_checks(etcd: Etcd) -> None:
+    async with serving() as silent, serving() as drained, serving(healthy=health_of(SERVING)) as well:
+        await put(etcd, silent)
+        await put(etcd, well)
+        await put(etcd, drained, weight=0)
+        found = await run(etcd, wanted())
+    assert list(health_notes(found)) == [
+        "2 of 2 in the rotation serve; 1 out of it",
+        "note: 1 backend without grpc.health.v1 counted as serving (--strict: as failing)",
+    ]
+
+
 async def test_where_nobody_is_in_the_rotation_it_is_not_healthy(etcd: Etcd) -> None:
     async with serving(healthy=health_of(SERVING)) as endpoint:
         await put(etcd, endpoint, weight=0)
