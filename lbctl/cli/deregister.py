@@ -5,16 +5,18 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from lbctl.cli.drain import AddressesArgument, ServiceArgument
+from lbctl.cli.arguments import AddressesArgument, ServiceArgument
 from lbctl.cli.options import with_settings
+from lbctl.cli.rotation import where_of
 from lbctl.cli.settings import Settings
 from lbctl.cli.weight_options import WriteFlags
-from lbctl.cli.writing import FORMATS, Proposal, instances, refuse_unasked, settle, with_remark
+from lbctl.cli.writing import FORMATS, Proposal, instances, refuse_unasked, remarks, settle, tidied
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
     from lbctl.commands.deregister import Deletion
+    from lbctl.commands.noting import Notes
     from lbctl.commands.rewriting import Registered
     from lbctl.discovery.change_report import ChangeReport
 
@@ -38,41 +40,45 @@ def deregister(service: ServiceArgument, addresses: AddressesArgument, *, write:
     from lbctl.cli.change_output import ChangePrinter
 
     refuse_unasked(write, settings)
-    return settle(_offered(service, addresses, settings), write, ChangePrinter(settings))
+    printer = ChangePrinter(settings)
+    return settle(_offered(service, addresses, settings, printer.note), write, printer)
 
 
-def _offered(service: str, addresses: Sequence[str], settings: Settings) -> Proposal[ChangeReport]:
+def _offered(
+    service: str, addresses: Sequence[str], settings: Settings, note: Callable[[str], None]
+) -> Proposal[ChangeReport]:
     import asyncio
 
     from lbctl.cli.registry import etcd_config
     from lbctl.clock import SystemClock
     from lbctl.commands.deregister import left, planned, report, with_notes
-    from lbctl.commands.rewriting import Where, registered, write
+    from lbctl.commands.noting import readable_notes
+    from lbctl.commands.rewriting import registered, write
     from lbctl.discovery.registering import keeper_of
     from lbctl.discovery.weight_report import WRITTEN
     from lbctl.etcd.client import Etcd
 
     config = etcd_config(settings)
 
-    async def prepared() -> tuple[Registered, tuple[Deletion, ...]]:
+    async def prepared() -> tuple[Registered, tuple[Deletion, ...], Notes]:
         async with Etcd(config) as etcd:
-            found = await registered(
-                etcd, Where(service, settings.prefix, settings.layout, settings.service_from), usable=False
-            )
-            return found, await with_notes(etcd, planned(found, addresses), found.revision)
+            found = await registered(etcd, where_of(service, settings), usable=False)
+            plan, notes = planned(found, addresses), await readable_notes(etcd, found)
+            return found, with_notes(plan, notes), notes
 
     async def written(tell: Callable[[ChangeReport], None]) -> None:
         async with Etcd(config) as etcd:
             tell(replace(shown, state=WRITTEN, revision=await write(etcd, plan)))
+            await tidied(etcd, notes.stale, plan, note)
 
-    found, plan = asyncio.run(prepared())
+    found, plan, notes = asyncio.run(prepared())
     shown = report(found, plan, SystemClock().wall())
     remaining, name, keeper = left(found, plan), found.service.name, keeper_of(found.service.layout)
     return Proposal(
         report=shown,
         changes=len(plan),
         question=f"Delete {'it' if len(plan) == 1 else 'them'} for every client?",
-        about=with_remark(
+        about=remarks(
             f"{instances(len(found.service.instances))}, {remaining} left", keeper.restores or keeper.rewrites
         ),
         warning="" if remaining else f"no instance of {name} is left",

@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING
 
-import typer
-
+from lbctl.cli.arguments import AddressesArgument, ServiceArgument
 from lbctl.cli.options import with_settings
 from lbctl.cli.settings import Settings
 from lbctl.cli.weight_options import RevertFlags, WriteFlags
@@ -13,8 +12,6 @@ from lbctl.cli.writing import FORMATS, refuse_unasked, settle
 
 if TYPE_CHECKING:
     from lbctl.cli.rotation import Plan
-    from lbctl.commands.rewriting import Registered, Rewrite
-    from lbctl.etcd.client import Etcd
 
 DRAIN_SUMMARY = "take instances out of the rotation of every client"
 DRAIN_ABOUT = """\
@@ -40,11 +37,6 @@ UNDRAIN_EXAMPLES = (
     "lbctl undrain echo 127.0.0.1:50061 -y -o json",
 )
 
-ServiceArgument = Annotated[str, typer.Argument(metavar="SERVICE", help="key prefix, or last part of a name")]
-AddressesArgument = Annotated[
-    list[str], typer.Argument(metavar="ADDRESS...", help="addresses, or keys", show_default=False)
-]
-
 
 @with_settings(outputs=FORMATS, layouts=True, headers=True)
 def drain(
@@ -56,39 +48,34 @@ def drain(
     settings: Settings,
 ) -> int:
     """Take instances out of the rotation."""
-    from lbctl.commands.drain import drain as planned
+    from lbctl.commands.turning import draining
     from lbctl.discovery.weight_report import DRAIN
 
-    async def plan(etcd: Etcd, found: Registered) -> tuple[Rewrite, ...]:
-        return planned(found, addresses)
-
-    return _offer(service, plan, DRAIN, write, settings, revert.revert_after)
+    return _offer(service, lambda etcd, found: draining(etcd, found, addresses), DRAIN, write, settings, revert)
 
 
 @with_settings(outputs=FORMATS, layouts=True, headers=True)
 def undrain(service: ServiceArgument, addresses: AddressesArgument, *, write: WriteFlags, settings: Settings) -> int:
     """Put drained instances back."""
-    from lbctl.commands.drain import notes
-    from lbctl.commands.drain import undrain as planned
+    from lbctl.commands.turning import undraining
     from lbctl.discovery.weight_report import UNDRAIN
 
-    async def plan(etcd: Etcd, found: Registered) -> tuple[Rewrite, ...]:
-        return planned(found, addresses, await notes(etcd, found))
-
-    return _offer(service, plan, UNDRAIN, write, settings)
+    return _offer(service, lambda etcd, found: undraining(etcd, found, addresses), UNDRAIN, write, settings)
 
 
 def _offer(
-    service: str, plan: Plan, action: str, write: WriteFlags, settings: Settings, revert_after_s: float | None = None
+    service: str, plan: Plan, action: str, write: WriteFlags, settings: Settings, revert: RevertFlags | None = None
 ) -> int:
-    from lbctl.cli.rotation import Back, offered
+    from lbctl.cli.rotation import Turn, offered
     from lbctl.cli.weight_output import WeightPrinter
 
     refuse_unasked(write, settings)
-    printer, verb = WeightPrinter(settings, service), action.capitalize()
-    back = None if revert_after_s is None else Back(revert_after_s, printer.note)
-
-    def ask(count: int) -> str:
-        return f"{verb} {'it' if count == 1 else 'them'}"
-
-    return settle(offered(service, plan, action, settings, ask, back), write, printer)
+    printer, verb = WeightPrinter(settings), action.capitalize()
+    turn = Turn(
+        plan=plan,
+        action=action,
+        ask=lambda count: f"{verb} {'it' if count == 1 else 'them'}",
+        note=printer.note,
+        back_after_s=revert.revert_after if revert else None,
+    )
+    return settle(offered(service, turn, settings), write, printer)

@@ -9,12 +9,13 @@ from typing import TYPE_CHECKING, Annotated, Any, Final
 
 import typer
 
+from lbctl.cli.arguments import parse_service
 from lbctl.cli.flags import Flags, option, switch
 from lbctl.cli.layouts import WRITERS
 from lbctl.cli.lease_values import parse_ttl
 from lbctl.cli.options import with_settings
 from lbctl.cli.settings import Settings
-from lbctl.cli.values import parse_positive_duration
+from lbctl.cli.values import option_parser, parse_positive_duration
 from lbctl.cli.weight_options import WriteFlags
 from lbctl.cli.weight_values import parse_weight
 from lbctl.cli.writing import FORMATS, read_only
@@ -114,7 +115,9 @@ class RegisterFlags(Flags):
 
 @with_settings(outputs=FORMATS, layouts=True, names=False, headers=True)
 def register(
-    service: Annotated[str, typer.Argument(metavar="SERVICE", help="the service's name")],
+    service: Annotated[
+        str, typer.Argument(metavar="SERVICE", help="the service's name", parser=option_parser(parse_service))
+    ],
     address: Annotated[str, typer.Argument(metavar="ADDRESS", help="host:port, as clients dial it")],
     command: Annotated[
         list[str] | None,
@@ -130,6 +133,7 @@ def register(
 
     from lbctl.cli.change_output import ChangePrinter
     from lbctl.cli.registry import etcd_config
+    from lbctl.cli.suggestions import again
     from lbctl.clock import SystemClock
     from lbctl.commands.register import report
 
@@ -142,7 +146,11 @@ def register(
     if write.dry_run:
         printer.found(shown)
         return ExitCode.OK
-    if found.there is not None and not write.yes and not _agreed(printer, shown):
+    if (
+        found.there is not None
+        and not write.yes
+        and not _agreed(printer, shown, again(settings).command("ls", service))
+    ):
         return ExitCode.CHECK_FAILED
     if how.once:
         printer.found(asyncio.run(_once(config, request, found, shown)))
@@ -210,11 +218,16 @@ def _refuse_contradictions(how: RegisterFlags, command: Sequence[str], write: Wr
         raise read_only(settings)
 
 
-def _agreed(printer: ChangePrinter, shown: ChangeReport) -> bool:
-    """Whether a key that is there may be taken over."""
+def _agreed(printer: ChangePrinter, shown: ChangeReport, look: str) -> bool:
+    """Whether a key that is there may be taken over; ``look`` is a command that shows it."""
+    from lbctl.redaction import masked_text
+
     (row,) = shown.rows
     if not sys.stdin.isatty():
-        raise UsageError(f"{row.key} is registered already: {row.value}", "-y takes it over; lbctl ls shows its lease")
+        raise UsageError(
+            f"{row.key} is registered already: {masked_text(row.value or '')}",
+            f"-y takes it over; {look} shows its lease",
+        )
     printer.plan(shown)
     if printer.agreed("It is registered already. Take it over?"):
         return True

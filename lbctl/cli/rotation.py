@@ -4,78 +4,95 @@ from __future__ import annotations
 
 from collections.abc import Awaitable, Callable
 from contextlib import nullcontext
-from dataclasses import replace
-from typing import TYPE_CHECKING, NamedTuple
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING
 
 from lbctl.cli.settings import Settings
-from lbctl.cli.writing import Proposal, instances, with_remark
+from lbctl.cli.writing import Proposal, instances, remarks, tidied
 
 if TYPE_CHECKING:
-    from lbctl.commands.rewriting import Registered, Rewrite
+    from lbctl.commands.rewriting import Registered, Where
+    from lbctl.commands.turning import Turning
     from lbctl.discovery.weight_report import WeightReport
     from lbctl.etcd.client import Etcd
+    from lbctl.etcd.config import EtcdConfig
 
-    Plan = Callable[[Etcd, Registered], Awaitable[tuple[Rewrite, ...]]]
-
-
-class Back(NamedTuple):
-    """When what was there is written again, and where that is told."""
-
-    after_s: float
-    note: Callable[[str], None]
+    Plan = Callable[[Etcd, Registered], Awaitable[Turning]]
 
 
-def offered(
-    service: str,
-    plan: Plan,
-    action: str,
-    settings: Settings,
-    ask: Callable[[int], str],
-    back: Back | None = None,
-) -> Proposal[WeightReport]:
-    """Read a service and plan what to write; ``ask`` says what for so many changes.
+@dataclass(frozen=True, slots=True)
+class Turn:
+    """What is wanted of a service: ``ask`` says what for so many changes, and ``note`` is told what else happens.
 
-    With ``back`` what was there is written again after a while.
+    With ``back_after_s`` what was there is written again after so long.
     """
+
+    plan: Plan
+    action: str
+    ask: Callable[[int], str]
+    note: Callable[[str], None]
+    back_after_s: float | None = None
+
+
+def where_of(service: str, settings: Settings) -> Where:
+    """Which service is meant, and where it is looked for."""
+    from lbctl.cli.suggestions import again
+    from lbctl.commands.rewriting import Where
+
+    return Where(service, settings.prefix, settings.layout, settings.service_from, again(settings))
+
+
+def offered(service: str, turn: Turn, settings: Settings) -> Proposal[WeightReport]:
+    """Read a service and plan what to write."""
     import asyncio
 
     from lbctl.cli.registry import etcd_config
     from lbctl.clock import SystemClock
-    from lbctl.commands.heard import Heard
-    from lbctl.commands.reverting import revert
-    from lbctl.commands.rewriting import Where, registered, write_each
     from lbctl.commands.weight import left_in_rotation, report
     from lbctl.discovery.registering import keeper_of
-    from lbctl.discovery.weight_report import WRITTEN
-    from lbctl.etcd.client import Etcd
 
     config = etcd_config(settings)
-
-    async def prepared() -> tuple[Registered, tuple[Rewrite, ...]]:
-        async with Etcd(config) as etcd:
-            found = await registered(etcd, Where(service, settings.prefix, settings.layout, settings.service_from))
-            return found, await plan(etcd, found)
-
-    async def written(tell: Callable[[WeightReport], None]) -> None:
-        async with Etcd(config) as etcd:
-            with Heard() if back else nullcontext() as heard:
-                revisions = await write_each(etcd, rewrites)
-                tell(replace(shown, state=WRITTEN, revision=max(revisions.values())))
-                if back and heard:
-                    await revert(etcd, rewrites, revisions, back.after_s, heard, back.note)
-
-    found, rewrites = asyncio.run(prepared())
-    shown = report(found, rewrites, SystemClock().wall(), action=action)
-    left, name = left_in_rotation(found, rewrites), found.service.name
-    changes = sum(each.changes for each in rewrites)
+    found, turning = asyncio.run(_prepared(config, where_of(service, settings), turn.plan))
+    shown = report(found, turning.rewrites, SystemClock().wall(), action=turn.action)
+    shown = replace(shown, note=turning.remark, undo=turning.undo if turn.back_after_s is None else "")
+    left = left_in_rotation(found, turning.rewrites)
+    changes = sum(each.changes for each in turning.rewrites)
+    counted = f"{instances(len(found.service.instances))}, {left} left in the rotation"
     return Proposal(
         report=shown,
         changes=changes,
-        question=f"{ask(changes)} for every client?",
-        about=with_remark(
-            f"{instances(len(found.service.instances))}, {left} left in the rotation",
-            keeper_of(found.service.layout).rewrites,
-        ),
-        warning="" if left else f"no instance of {name} is left in the rotation",
-        write=written,
+        question=f"{turn.ask(changes)} for every client?",
+        about=remarks(counted, turning.remark, keeper_of(found.service.layout).rewrites),
+        warning="" if left else f"no instance of {found.service.name} is left in the rotation",
+        write=lambda tell: _written(config, turning, shown, turn, tell),
     )
+
+
+async def _prepared(config: EtcdConfig, where: Where, plan: Plan) -> tuple[Registered, Turning]:
+    from lbctl.commands.rewriting import registered
+    from lbctl.etcd.client import Etcd
+
+    async with Etcd(config) as etcd:
+        found = await registered(etcd, where)
+        return found, await plan(etcd, found)
+
+
+async def _written(
+    config: EtcdConfig, turning: Turning, shown: WeightReport, turn: Turn, tell: Callable[[WeightReport], None]
+) -> None:
+    """Write what changes, tell, delete stale notes, and wait for the way back where one is wanted."""
+    from lbctl.commands.heard import Heard
+    from lbctl.commands.reverting import revert
+    from lbctl.commands.rewriting import write_each
+    from lbctl.discovery.weight_report import WRITTEN
+    from lbctl.etcd.client import Etcd
+
+    after_s, rewrites = turn.back_after_s, turning.rewrites
+    async with Etcd(config) as etcd:
+        with nullcontext() if after_s is None else Heard() as heard:
+            revisions = await write_each(etcd, rewrites)
+            if revisions:
+                tell(replace(shown, state=WRITTEN, revision=max(revisions.values())))
+            await tidied(etcd, turning.stale, rewrites, turn.note)
+            if after_s is not None and heard is not None and revisions:
+                await revert(etcd, rewrites, revisions, after_s, heard, turn.note)

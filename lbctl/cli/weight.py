@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from lbctl.cli.arguments import ServiceArgument
 from lbctl.cli.options import with_settings
 from lbctl.cli.request_options import RequestFlags
 from lbctl.cli.settings import Settings
@@ -18,9 +19,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from lbctl.cli.weight_output import WeightPrinter
-    from lbctl.commands.rewriting import Registered, Rewrite
     from lbctl.commands.weight import Wish
-    from lbctl.etcd.client import Etcd
 
 SUMMARY = "change weights in the registry, also by measurement"
 ABOUT = """\
@@ -47,7 +46,7 @@ EXAMPLES = (
 
 @with_settings(outputs=FORMATS, layouts=True, headers=True, backends=True)
 def weight(
-    service: Annotated[str, typer.Argument(metavar="SERVICE", help="key prefix, or last part of a name")],
+    service: ServiceArgument,
     targets: Annotated[
         list[str] | None,
         typer.Argument(
@@ -69,7 +68,7 @@ def weight(
 
     if write.dry_run and auto.apply:
         raise UsageError("--dry-run and --apply contradict each other")
-    printer = WeightPrinter(settings, service)
+    printer = WeightPrinter(settings)
     if auto.auto:
         from lbctl.cli.weight_auto import adjust
 
@@ -111,16 +110,15 @@ def _by_hand(
     settings: Settings,
     printer: WeightPrinter,
 ) -> int:
-    from lbctl.cli.rotation import Back, offered
-    from lbctl.commands.drain import without_notes
-    from lbctl.commands.weight import planned
+    from lbctl.cli.rotation import Turn, offered
+    from lbctl.commands.turning import weighing
     from lbctl.discovery.weight_report import WEIGHT
 
-    async def plan(etcd: Etcd, found: Registered) -> tuple[Rewrite, ...]:
-        rewrites = planned(found, wishes)
-        # What goes back to weight 0 after a while is drained as before, and needs its note.
-        return rewrites if revert.revert_after is not None else await without_notes(etcd, found, rewrites)
-
-    back = None if revert.revert_after is None else Back(revert.revert_after, printer.note)
-    proposal = offered(service, plan, WEIGHT, settings, lambda count: f"Write {'it' if count == 1 else 'them'}", back)
-    return settle(proposal, write, printer)
+    turn = Turn(
+        plan=lambda etcd, found: weighing(etcd, found, wishes),
+        action=WEIGHT,
+        ask=lambda count: f"Write {'it' if count == 1 else 'them'}",
+        note=printer.note,
+        back_after_s=revert.revert_after,
+    )
+    return settle(offered(service, turn, settings), write, printer)

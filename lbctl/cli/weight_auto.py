@@ -103,11 +103,11 @@ def _refuse_contradictions(method: str | None, auto: AutoFlags, request: Request
 
 
 def _auto(service: str, auto: AutoFlags, rule: RuleFlags, settings: Settings) -> Auto:
-    from lbctl.commands.rewriting import Where
+    from lbctl.cli.rotation import where_of
     from lbctl.commands.weight_auto import Auto
 
     return Auto(
-        where=Where(service, settings.prefix, settings.layout, settings.service_from),
+        where=where_of(service, settings),
         rule=_rule(rule),
         bases=tuple(auto.base or ()),
         window_s=auto.window or DEFAULT_WINDOW_S,

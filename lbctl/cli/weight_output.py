@@ -2,24 +2,18 @@
 
 from __future__ import annotations
 
-import shlex
 from typing import TYPE_CHECKING, Any
 
-from lbctl.cli.writing import Printer, instances
+from lbctl.cli.writing import Printer, instances, remarks
 from lbctl.discovery.weight_report import DRAIN, DRY_RUN, LOST, UNCHANGED, UNDRAIN, WRITTEN, WeightReport
 
 if TYPE_CHECKING:
-    from lbctl.cli.settings import Settings
     from lbctl.view.plain_table import Rendered
     from lbctl.view.services import Look
 
 
 class WeightPrinter(Printer[WeightReport]):
-    """Prints weights in the format asked for; ``named`` is the service as the user named it."""
-
-    def __init__(self, settings: Settings, named: str) -> None:
-        super().__init__(settings)
-        self._named = named
+    """Prints weights in the format asked for."""
 
     def look(self, report: WeightReport, *, many: bool) -> None:
         """Print what one look found and what became of it; of ``many`` looks each is a block."""
@@ -45,33 +39,34 @@ class WeightPrinter(Printer[WeightReport]):
         return weights_document(report)
 
     def became(self, report: WeightReport) -> str:
-        """Say what became of it, and what may undo it."""
-        if report.action in (DRAIN, UNDRAIN):
-            return _turned(report, self._named)
-        changing = sum(row.changes for row in report.rows)
-        weights = "1 weight" if changing == 1 else f"{changing} weights"
-        return {
-            UNCHANGED: "no weight changes",
-            DRY_RUN: f"{weights} would change; nothing was written",
-            LOST: "keys changed meanwhile; nothing was written",
-            WRITTEN: f"{weights} written at revision {report.revision}; {_lasts(report, 'writes a weight of its own')}",
-        }[report.state]
+        """Say what became of it, what else there is to say, and what takes it back."""
+        told = _turned(report) if report.action in (DRAIN, UNDRAIN) else _weighed(report)
+        remark = "" if report.state == LOST else report.note
+        undo = f"undo: {report.undo}" if report.state == WRITTEN and report.undo else ""
+        return remarks(told, remark, undo)
 
 
-def _turned(report: WeightReport, named: str) -> str:
+def _weighed(report: WeightReport) -> str:
+    changing = sum(row.changes for row in report.rows)
+    weights = "1 weight" if changing == 1 else f"{changing} weights"
+    return {
+        UNCHANGED: "no weight changes",
+        DRY_RUN: f"{weights} would change; nothing was written",
+        LOST: "keys changed meanwhile; nothing was written",
+        WRITTEN: f"{weights} written at revision {report.revision}; {_lasts(report, 'writes a weight of its own')}",
+    }[report.state]
+
+
+def _turned(report: WeightReport) -> str:
     out = report.action == DRAIN
-    changing = [row.address for row in report.rows if row.changes]
-    turned = instances(len(changing))
+    turned = instances(sum(row.changes for row in report.rows))
     match report.state:
         case "unchanged":
             return "nothing to do: out of the rotation already" if out else "nothing to do: not drained"
         case "dry_run":
             return f"{turned} would be {report.action}ed; nothing was written"
     told = f"{turned} {report.action}ed at revision {report.revision}"
-    if not out:
-        return told
-    undo = f"undo: {shlex.join(['lbctl', 'undrain', named, *changing])}"
-    return f"{told}; {_lasts(report, 'is back in the rotation')}\n{undo}"
+    return f"{told}; {_lasts(report, 'is back in the rotation')}" if out else told
 
 
 def _lasts(report: WeightReport, how: str) -> str:

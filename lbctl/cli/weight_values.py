@@ -12,7 +12,7 @@ MOST_WEIGHT: Final = 999_999_999  # nine digits, the most that is read from a re
 def parse_weighted(text: str) -> tuple[str, int]:
     """``10.0.0.11:50051=3``, or a registry key in place of the address; raises ValueError."""
     where, found, weight = text.rpartition("=")
-    if not found or not where:
+    if not found or not where.strip():
         raise ValueError(f"{text!r} is not ADDRESS=WEIGHT (for example 10.0.0.11:50051=3)")
     return where, parse_weight(weight)
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import sys
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Coroutine
+from collections.abc import Callable, Coroutine, Iterable, Mapping
 from contextlib import suppress
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final, Generic, TypeVar
@@ -15,6 +15,9 @@ from lbctl.cli.weight_options import WriteFlags
 from lbctl.errors import ExitCode, UsageError
 
 if TYPE_CHECKING:
+    from lbctl.commands.rewriting import Change
+    from lbctl.etcd.client import Etcd
+    from lbctl.model import Entry
     from lbctl.view.plain_table import Rendered
     from lbctl.view.services import Look
     from lbctl.view.theme import Glyphs, Style
@@ -59,9 +62,9 @@ class Printer(ABC, Generic[R]):
         self._say(self._table(report, caps.err_style, caps.err_glyphs, caps.out_width))
 
     def note(self, line: str) -> None:
-        """One line to standard error, unless -q."""
+        """One line to standard error, or several, unless -q; what a key holds cannot move the cursor."""
         if not self._settings.quiet:
-            self._say(line)
+            self._say("\n".join(map(_printable, line.split("\n"))))
 
     def agreed(self, question: str) -> bool:
         """Ask on the terminal; anything but yes is no."""
@@ -105,7 +108,11 @@ class Printer(ABC, Generic[R]):
 
 @dataclass(frozen=True, slots=True)
 class Proposal(Generic[R]):
-    """What a command is about to write. ``write`` does it, and tells the report of it as soon as that is done."""
+    """What a command is about to write.
+
+    ``write`` does it, and tells the report of it as soon as that is done; where nothing changes it tells nothing, and
+    puts in order what is noted.
+    """
 
     report: R
     changes: int
@@ -113,6 +120,12 @@ class Proposal(Generic[R]):
     about: str
     warning: str
     write: Callable[[Callable[[R], None]], Coroutine[Any, Any, None]]
+
+
+def _printable(line: str) -> str:
+    from lbctl.view.text import clean
+
+    return line if line.isprintable() else clean(line, len(line))
 
 
 def refuse_unasked(write: WriteFlags, settings: Settings) -> None:
@@ -132,9 +145,21 @@ def instances(count: int) -> str:
     return "1 instance" if count == 1 else f"{count} instances"
 
 
-def with_remark(about: str, remark: str) -> str:
-    """What is asked about, and below it what speaks against it, if anything."""
-    return f"{about}\n{remark}" if remark else about
+def remarks(*lines: str) -> str:
+    """What is asked about, and below it what there is to say about that."""
+    return "\n".join(line for line in lines if line)
+
+
+async def tidied(
+    etcd: Etcd, stale: Mapping[str, Entry], written: Iterable[Change], note: Callable[[str], None]
+) -> None:
+    """Delete notes of earlier drains that no key is described by any more, and tell how many."""
+    from lbctl.commands.noting import tidy
+
+    count = await tidy(etcd, stale, {beside.key for each in written for beside in each.beside})
+    if count:
+        notes = "1 stale note of an earlier drain" if count == 1 else f"{count} stale notes of earlier drains"
+        note(f"{notes} deleted under /lbctl/drained/")
 
 
 def read_only(settings: Settings) -> UsageError:
@@ -150,6 +175,8 @@ def settle(proposal: Proposal[R], flags: WriteFlags, printer: Printer[R]) -> int
 
     if flags.dry_run or not proposal.changes:
         printer.found(proposal.report)
+        if flags.yes:
+            asyncio.run(proposal.write(printer.found))
         return ExitCode.OK
     if proposal.warning:
         printer.note(f"warning: {proposal.warning}")

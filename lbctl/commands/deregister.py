@@ -6,13 +6,11 @@ from collections.abc import Sequence
 from datetime import datetime
 from typing import NamedTuple
 
-from lbctl.commands.drain import note_of
+from lbctl.commands.noting import Notes, dropped
 from lbctl.commands.rewriting import Registered, text, unknown
 from lbctl.discovery.change_report import DEREGISTER, ChangeReport, ChangeRow
 from lbctl.discovery.weight_report import DRY_RUN
 from lbctl.errors import UsageError
-from lbctl.etcd.client import Etcd
-from lbctl.etcd.failures import AccessDenied
 from lbctl.etcd.swap import Beside
 from lbctl.model import Entry
 
@@ -38,16 +36,12 @@ def planned(found: Registered, wheres: Sequence[str]) -> tuple[Deletion, ...]:
     return tuple(Deletion(found.entries[key], _addresses(found, key)) for key in keys)
 
 
-async def with_notes(etcd: Etcd, plan: Sequence[Deletion], revision: int) -> tuple[Deletion, ...]:
-    """The plan, with what is noted of drained keys deleted as well; as it is where the user may not read that."""
-    notes = [note_of(each.read.key) for each in plan]
-    try:
-        there = {entry.key for entry in await etcd.get_many(notes, revision)}
-    except AccessDenied:
-        there = set()
+def with_notes(plan: Sequence[Deletion], notes: Notes) -> tuple[Deletion, ...]:
+    """The plan, with what is noted of drained keys deleted as well."""
+    noted = {**notes.stale, **notes.standing}
     return tuple(
-        each._replace(beside=(Beside(note, None),)) if note in there else each
-        for each, note in zip(plan, notes, strict=True)
+        each._replace(beside=(dropped(noted[key]),)) if (key := each.read.key.decode()) in noted else each
+        for each in plan
     )
 
 

@@ -61,7 +61,7 @@ async def _write_back(etcd: Etcd, back: Sequence[Rewrite], note: Callable[[str],
 
 
 def _undone(done: Rewrite, revision: int) -> Rewrite:
-    """The change that takes a change back, with what was written beside it."""
+    """The change that takes a change back, and beside it: the note of a drain goes, one that was dropped is back."""
     read = done.read._replace(value=done.value or b"", mod_revision=revision)
-    beside = tuple(Beside(each.key, None) for each in done.beside)
+    beside = tuple(Beside(each.key, each.was, each.lease) for each in done.beside)
     return Rewrite(done.instance, done.instance.weight, read, done.read.value, done.instance.status, beside)

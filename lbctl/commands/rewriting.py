@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
-from shlex import quote
+from dataclasses import dataclass, field, replace
 from typing import Final, NamedTuple, Protocol
 
 from lbctl.discovery.directory import find, read
@@ -12,25 +11,33 @@ from lbctl.errors import ExitCode, LbctlError, NotFound
 from lbctl.etcd.client import Etcd
 from lbctl.etcd.swap import MOST_SWAPS, Beside, Swap, swap
 from lbctl.model import Entry, Instance, Invalid, Service
+from lbctl.redaction import masked_text
+from lbctl.suggestion import Again
 
-_NAMED: Final = 5  # instances that a hint names
 _SHOWN: Final = 200  # characters of a value in a message
+_NAMED: Final = 5  # instances that a hint names
 
 
 @dataclass(frozen=True, slots=True)
 class Where:
-    """Which service is meant, and where to look for it."""
+    """Which service is meant, and where to look for it; ``again`` spells commands that look in the same place."""
 
     service: str
     prefix: str | None = None
     layout: str | None = None
     named_by: str = ""
+    again: Again = field(default_factory=Again)
+
+    def command(self, verb: str, *words: str) -> str:
+        """``lbctl VERB SERVICE WORDS`` about this service, as the user named it."""
+        return self.again.command(verb, self.service, *words)
 
 
 @dataclass(frozen=True, slots=True)
 class Registered:
     """A service, its keys as they were at one revision, and the keys beside them that are no use."""
 
+    where: Where
     service: Service
     entries: Mapping[str, Entry]
     revision: int
@@ -79,11 +86,11 @@ async def registered(etcd: Etcd, where: Where, *, usable: bool = True) -> Regist
     registry = await read(etcd, where.prefix, layout=where.layout, named_by=where.named_by)
     service = find(registry, where.service, where.layout)
     if usable and not service.instances:
-        raise NotFound(f'service "{service.name}" has no usable instances', f"see why: lbctl ls {quote(service.name)}")
+        raise NotFound(f'service "{service.name}" has no usable instances', f"see why: {where.command('ls')}")
     invalid = tuple(each for each in registry.invalid if service.has_room_for(each.key))
     keys = dict.fromkeys([each.key for each in service.instances] + [each.key for each in invalid])
     entries = await etcd.get_many([key.encode() for key in keys], registry.revision)
-    return Registered(service, {entry.key.decode(): entry for entry in entries}, registry.revision, invalid)
+    return Registered(where, service, {entry.key.decode(): entry for entry in entries}, registry.revision, invalid)
 
 
 async def write(etcd: Etcd, plan: Iterable[Change]) -> int:
@@ -119,9 +126,25 @@ def afterwards(service: Service, plan: Iterable[Rewrite]) -> tuple[Instance, ...
     )
 
 
+def is_out(instance: Instance) -> bool:
+    """Whether an instance is out of the rotation by weight 0, or by a status that keeps it out."""
+    return instance.status is not None or instance.weight == 0
+
+
 def in_rotation(instances: Iterable[Instance]) -> int:
     """How many instances are picked at all: a weight above 0, and no status that keeps them out."""
-    return sum(each.status is None and each.effective_weight > 0 for each in instances)
+    return sum(not is_out(each) for each in instances)
+
+
+def kept_in(found: Registered, plan: Sequence[Rewrite]) -> dict[str, tuple[str, ...]]:
+    """Addresses whose keys in the plan are out of the rotation then, and the other keys that keep them in it."""
+    then = afterwards(found.service, plan)
+    planned = {each.instance.key for each in plan}
+    out = dict.fromkeys(each.address for each in then if each.key in planned and is_out(each))
+    others = {
+        address: tuple(each.key for each in then if each.address == address and not is_out(each)) for address in out
+    }
+    return {address: keys for address, keys in others.items() if keys}
 
 
 def instance_of(service: Service, where: str) -> Instance:
@@ -154,6 +177,11 @@ def text(value: bytes) -> str:
     return value.decode("utf-8", "backslashreplace")
 
 
+def shown(value: bytes) -> str:
+    """A value as a message quotes it: cut, and without the secrets in it."""
+    return masked_text(text(value))[:_SHOWN]
+
+
 def _lost(part: Sequence[Change], current: Sequence[Entry | None], written: int) -> LostRace:
     lines = [
         _lost_line(each, now)
@@ -166,7 +194,7 @@ def _lost(part: Sequence[Change], current: Sequence[Entry | None], written: int)
 
 
 def _lost_line(each: Change, now: Entry | None) -> str:
-    was = f"{text(each.read.value)[:_SHOWN]} at revision {each.read.mod_revision}"
-    there = "it is gone" if now is None else f"now {text(now.value)[:_SHOWN]} at revision {now.mod_revision}"
-    wanted = "it was to be deleted" if each.value is None else f"wanted {text(each.value)[:_SHOWN]}"
+    was = f"{shown(each.read.value)} at revision {each.read.mod_revision}"
+    there = "it is gone" if now is None else f"now {shown(now.value)} at revision {now.mod_revision}"
+    wanted = "it was to be deleted" if each.value is None else f"wanted {shown(each.value)}"
     return f"{text(each.read.key)}: read {was}, {there}; {wanted}"

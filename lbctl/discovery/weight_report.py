@@ -61,3 +61,4 @@ class WeightReport:
     method: str | None = None
     note: str = ""
     action: str = WEIGHT
+    undo: str = ""  # a command that takes it back

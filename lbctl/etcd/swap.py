@@ -33,11 +33,15 @@ class Swapped(NamedTuple):
 
 
 class Beside(NamedTuple):
-    """What is written, or deleted, together with a swap, whatever the key holds: a note about it."""
+    """What is written, or deleted, together with a swap, whatever the key holds: a note about it.
+
+    ``was`` is what it held, for whoever takes the swap back; both values are under the same lease.
+    """
 
     key: bytes
     value: bytes | None
     lease: int = 0
+    was: bytes | None = None
 
 
 async def swap(etcd: Etcd, swaps: Sequence[Swap], beside: Sequence[Beside] = ()) -> Swapped:
@@ -46,9 +50,10 @@ async def swap(etcd: Etcd, swaps: Sequence[Swap], beside: Sequence[Beside] = ())
     Leases stay as they are, with the time they have left: etcd itself keeps them. At most ``MOST_SWAPS`` keys at once.
     A transaction whose answer was lost is sent again: that all keys hold the new values then means that it was done.
     """
+    writes: list[Swap | Beside] = [*swaps, *beside]
     request = pb.TxnRequest(
         compare=[_unchanged(each) for each in swaps],
-        success=[_write(each.key, each.value, each.lease) for each in swaps] + [_write(*each) for each in beside],
+        success=[_write(each.key, each.value, each.lease) for each in writes],
         failure=[pb.RequestOp(request_range=pb.RangeRequest(key=each.key)) for each in swaps],
     )
     reply = await etcd.session.call(lambda channel: channel.kv.Txn, request, repeatable=True)

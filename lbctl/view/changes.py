@@ -6,6 +6,7 @@ from typing import Final
 
 from lbctl.discovery.change_report import ChangeReport, ChangeRow
 from lbctl.discovery.weight_report import WRITTEN
+from lbctl.redaction import masked_text
 from lbctl.view.figures import Document, lease_id, stamp
 from lbctl.view.plain_table import Cell, Column, Rendered, render
 from lbctl.view.services import Look
@@ -47,10 +48,14 @@ def _key(row: ChangeRow, *, written: bool) -> Document:
         "key": row.key,
         "address": row.address,
         "lease": lease_id(row.lease) if row.lease else None,
-        "value": row.value,
-        "new_value": row.new_value,
+        "value": _masked(row.value),
+        "new_value": _masked(row.new_value),
         "written": written and row.value != row.new_value,
     }
+
+
+def _masked(text: str | None) -> str | None:
+    return None if text is None else masked_text(text)
 
 
 def _text(text: str | None) -> Cell:

@@ -8,6 +8,7 @@ from dataclasses import replace
 from typing import Final
 
 from lbctl.discovery.weight_report import WRITTEN, WeightReport, WeightRow
+from lbctl.redaction import masked_text
 from lbctl.view.figures import Document, lease_id, ratio, stamp
 from lbctl.view.lines import width_of
 from lbctl.view.plain_table import Cell, Column, Rendered, render
@@ -129,8 +130,8 @@ def _instance(row: WeightRow, *, written: bool) -> Document:
         "written": written and row.changes,
         "share": ratio(row.share),
         "share_proposed": ratio(row.share_proposed),
-        "value": row.value,
-        "new_value": row.new_value,
+        "value": masked_text(row.value),
+        "new_value": masked_text(row.new_value),
         "base": measured and measured.base,
         "requests": measured and measured.requests,
         "errors": measured and measured.errors,

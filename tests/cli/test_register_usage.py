@@ -117,3 +117,42 @@ def test_an_etcd_that_does_not_answer_ends_with_3(lbctl: Lbctl, command: str) ->
     said = lbctl(command, "echo", A, "--dry-run", "--dial-timeout", "200ms")
     assert (said.status, said.out) == (3, "")
     assert said.err.startswith("error: etcd 127.0.0.1:1 did not answer within 0.2s")
+
+
+@pytest.mark.parametrize("blank", ["", "  "])
+@pytest.mark.parametrize(
+    ("before", "after", "message"),
+    [
+        *(
+            case
+            for command in ("drain", "undrain", "deregister")
+            for case in (
+                (
+                    (command, "echo"),
+                    ("-y",),
+                    "ADDRESS...': it is empty (give an address, for example 10.0.0.11:50051, or",
+                ),
+                ((command, "echo", A), ("--dry-run",), "ADDRESS...': it is empty (give an address, for example"),
+                ((command,), (A, "-y"), "SERVICE': it is empty (give the name of a service)"),
+            )
+        ),
+        (("weight",), (f"{A}=1", "-y"), "SERVICE': it is empty"),
+        (("weight",), ("--auto",), "SERVICE': it is empty"),
+        (("weight", "echo"), ("-y",), "is not ADDRESS=WEIGHT (for example 10.0.0.11:50051=3)"),
+        (("register",), (A, "--dry-run"), "SERVICE': it is empty"),
+        (("register", "echo"), ("--dry-run",), "is no address to register"),
+        (("health",), (), "SERVICE': it is empty"),
+    ],
+)
+def test_an_argument_that_is_blank_is_no_name(
+    lbctl: Lbctl, before: tuple[str, ...], after: tuple[str, ...], message: str, blank: str
+) -> None:
+    """As a variable that is not set makes it."""
+    said = lbctl(*before, blank, *after)
+    assert (said.status, said.out) == (2, "")
+    assert message in said.err.splitlines()[0]
+
+
+def test_a_weight_needs_an_address(lbctl: Lbctl) -> None:
+    said = lbctl("weight", "echo", " =3", "-y")
+    assert (said.status, said.err) == (2, "error: ' =3' is not ADDRESS=WEIGHT (for example 10.0.0.11:50051=3)\n")

@@ -50,7 +50,8 @@ def test_a_written_weight_is_shown_with_what_it_was(lbctl: Lbctl, keys: Keys, va
     assert "3 -> 1  75.0% -> 50.0%  127.0.0.1:50061|3  127.0.0.1:50061|1  none" in said.out
     assert said.status == 0
     assert said.err.startswith("1 weight written at revision ")
-    assert said.err.endswith("; who registers again writes a weight of its own\n")
+    told = f"; who registers again writes a weight of its own\nundo: lbctl weight echo {A}=3\n"
+    assert said.err.endswith(told)
     assert values() == [f"{A}|1", f"{B}|1"]
 
 

@@ -5,9 +5,11 @@ from __future__ import annotations
 import pytest
 
 from lbctl.commands.deregister import left, planned, with_notes
-from lbctl.commands.drain import drain, notes, undrain
+from lbctl.commands.drain import drain, undrain
+from lbctl.commands.noting import Notes, notes, tidy
 from lbctl.commands.rewriting import LostRace, Registered, Where, registered, write
-from lbctl.commands.weight import left_in_rotation
+from lbctl.commands.turning import draining, undraining, weighing
+from lbctl.commands.weight import Wish, left_in_rotation
 from lbctl.errors import NotFound, UsageError
 from lbctl.etcd.client import Etcd
 from lbctl.model import Entry
@@ -145,7 +147,7 @@ async def test_a_status_of_the_layout_is_used_where_there_is_one_and_nothing_is_
     assert await values(etcd, b"") == ["group=blue&weight=7&state=inactive"]
 
     arith = await registered(etcd, Where("Arith"))
-    await write(etcd, undrain(arith, ["10.0.0.1:8972"], {}))
+    await write(etcd, undrain(arith, ["10.0.0.1:8972"], Notes()))
     assert await values(etcd, b"") == ["group=blue&weight=7"]
 
 
@@ -160,7 +162,7 @@ async def test_a_deregistered_key_is_deleted_with_its_note_and_others_stay(etcd:
     await register(etcd, lease, a=5, b=1)
     await drained(etcd, A)
     there = await found(etcd)
-    plan = await with_notes(etcd, planned(there, [A]), there.revision)
+    plan = with_notes(planned(there, [A]), await notes(etcd, there))
 
     await write(etcd, plan)
 
@@ -224,3 +226,95 @@ async def test_what_is_not_registered_is_told_with_what_is(etcd: Etcd) -> None:
         with pytest.raises(NotFound, match=f'{B} is not an instance of "echo"') as caught:
             plan(await found(etcd), [B])
         assert caught.value.hint == f"there are {A}"
+
+
+async def test_a_note_describes_a_key_only_as_it_was_drained(etcd: Etcd) -> None:
+    """Without a lease a note stays when its key is written again, deleted, or registered anew."""
+    await register(etcd, a=5, b=1)
+    await etcd.put(b"/services/echo/c", b"127.0.0.1:3|1")
+    await drained(etcd, A, B, "/services/echo/c")
+    await register(etcd, a=9)  # by its owner
+    await etcd.delete(KEYS[B].encode())
+
+    noted = await notes(etcd, await found(etcd))
+
+    assert set(noted.standing) == {"/services/echo/c"}
+    assert set(noted.stale) == set(KEYS.values())
+
+
+async def test_stale_notes_are_tidied_and_those_that_stand_stay(etcd: Etcd) -> None:
+    await register(etcd, a=5, b=1)
+    await drained(etcd, A, B)
+    await register(etcd, a=9)
+    stale = (await notes(etcd, await found(etcd))).stale
+
+    assert await tidy(etcd, stale) == 1
+    assert [entry.key.decode() for entry in (await etcd.range(b"/lbctl/")).entries] == [f"/lbctl/drained/{KEYS[B]}"]
+
+
+async def test_a_note_that_somebody_writes_meanwhile_is_not_tidied_away(etcd: Etcd) -> None:
+    await register(etcd, a=5)
+    await drained(etcd, A)
+    await register(etcd, a=9)
+    stale = (await notes(etcd, await found(etcd))).stale
+    await drained(etcd, A)
+
+    assert await tidy(etcd, stale) == 0
+    await undrained(etcd, A)
+    assert await values(etcd, b"") == [f"{A}|9"]
+
+
+async def test_a_note_is_of_no_use_to_a_weight_of_0_that_somebody_wrote_since(etcd: Etcd) -> None:
+    """Its owner may mean it: the weight is told and not written."""
+    await register(etcd, a=5)
+    await drained(etcd, A)
+    await register(etcd, a=0)
+
+    with pytest.raises(UsageError) as caught:
+        await undrained(etcd, A)
+
+    told = f"{KEYS[A]} was written since lbctl drain took it out, and its weight is 0 still: it held {A}|5 before"
+    assert str(caught.value) == told
+    assert caught.value.hint == f"say its weight: lbctl weight echo {A}=5"
+
+
+async def test_undraining_a_key_that_its_owner_wrote_says_what_it_holds(etcd: Etcd) -> None:
+    await register(etcd, a=5)
+    await drained(etcd, A)
+    await register(etcd, a=9)
+
+    turning = await undraining(etcd, await found(etcd), [A])
+
+    assert not any(each.changes for each in turning.rewrites)
+    assert turning.remark == f"{KEYS[A]} was written since lbctl drain took it out: it holds {A}|9"
+    assert set(turning.stale) == {KEYS[A]}
+
+
+async def test_another_key_of_a_drained_address_is_told_with_what_takes_it_out(etcd: Etcd) -> None:
+    twin = "/services/echo/twin"
+    await register(etcd, a=5, b=1)
+    await etcd.put(twin.encode(), f"{A}|3".encode())
+    there = await found(etcd)
+
+    one = await draining(etcd, there, [KEYS[A]])
+    both = await draining(etcd, there, [A])
+    zero = await weighing(etcd, there, [Wish(KEYS[A], 0)])
+
+    stays = f"{A} stays in the rotation by another key, {twin}; to take that out too: lbctl"
+    assert one.remark == f"{stays} drain echo {A}"
+    assert zero.remark == f"{stays} weight echo {twin}=0"
+    assert both.remark == ""
+    assert one.undo == f"lbctl undrain echo {KEYS[A]}"
+    assert zero.undo == f"lbctl weight echo {KEYS[A]}=5"
+    assert both.undo == f"lbctl undrain echo {KEYS[A]} {twin}"
+
+
+async def test_another_key_that_is_out_as_well_keeps_nothing_in(etcd: Etcd) -> None:
+    await register(etcd, a=5, b=1)
+    await etcd.put(b"/services/echo/twin", f"{A}|0".encode())
+    assert (await draining(etcd, await found(etcd), [KEYS[A]])).remark == ""
+
+
+async def test_a_weight_that_was_not_there_cannot_be_given_back(etcd: Etcd) -> None:
+    await etcd.put(b"team/echo/a", b'{"Op":0,"Addr":"127.0.0.1:1","Metadata":null}')
+    assert (await weighing(etcd, await found(etcd), [Wish(A, 3)])).undo == ""

@@ -7,7 +7,8 @@ from collections.abc import AsyncIterator
 import pytest
 
 from lbctl.commands.deregister import planned, with_notes
-from lbctl.commands.drain import drain, notes
+from lbctl.commands.drain import drain
+from lbctl.commands.noting import notes, readable_notes
 from lbctl.commands.register import Register, look, once
 from lbctl.commands.rewriting import Where, registered, write
 from lbctl.commands.weight import Wish
@@ -58,7 +59,7 @@ async def test_registering_weighing_and_deregistering_need_no_more(etcd: Etcd) -
     assert await values(etcd) == [f"{A}|0", f"{B}|4"]
 
     found = await registered(etcd, ECHO)
-    await write(etcd, await with_notes(etcd, planned(found, [A, B]), found.revision))
+    await write(etcd, with_notes(planned(found, [A, B]), await readable_notes(etcd, found)))
     assert await values(etcd) == []
 
 

@@ -7,10 +7,12 @@ import signal
 
 import pytest
 
-from lbctl.commands.drain import drain
+from lbctl.commands.drain import drain, undrain
 from lbctl.commands.heard import Heard
+from lbctl.commands.noting import notes
 from lbctl.commands.reverting import revert
 from lbctl.commands.rewriting import LostRace, Rewrite, Where, registered, write_each
+from lbctl.commands.turning import weighing
 from lbctl.commands.weight import Wish, planned
 from lbctl.demo.etcd_server import EtcdServer
 from lbctl.errors import RegistryError
@@ -94,6 +96,27 @@ async def test_a_key_that_somebody_wrote_keeps_no_other_from_going_back(etcd: Et
     assert entry.value == f"{B}|5".encode()
     assert notes[1:] == [f"1 of 2 written back at revision {entry.mod_revision}"]
     assert await etcd.get(f"/lbctl/drained//services/echo/{B}".encode()) is None
+
+
+async def test_a_drained_key_that_has_a_weight_for_a_while_is_drained_again_with_its_note(etcd: Etcd) -> None:
+    """Meanwhile it has no note, so that whoever ends lbctl leaves the weight, and nothing that contradicts it."""
+    lease = await etcd.grant(60)
+    await register(etcd, lease)
+    await write_each(etcd, drain(await registered(etcd, ECHO), [A]))
+    plan = (await weighing(etcd, await registered(etcd, ECHO), [Wish(A, 3)])).rewrites
+
+    with Heard() as heard:
+        revisions = await write_each(etcd, plan)
+        assert await values(etcd) == [f"{A}|3", f"{B}|5"]
+        await revert(etcd, plan, revisions, 0.01, heard, lambda _: None)
+
+    there = await registered(etcd, ECHO)
+    key = f"/services/echo/{A}"
+    noted = await notes(etcd, there)
+    assert set(noted.standing) == {key}
+    assert (noted.standing[key].value, noted.standing[key].lease) == (f"{A}|5".encode(), lease)
+    await write_each(etcd, undrain(there, [A], noted))
+    assert await values(etcd) == [f"{A}|5", f"{B}|5"]
 
 
 @pytest.mark.slow
