@@ -9,8 +9,9 @@ from typing import Final, NamedTuple
 
 from lbctl.discovery.catalog import Catalog, Other
 from lbctl.discovery.changes import Change, Op, diff
+from lbctl.discovery.codecs.skipped import TREES
 from lbctl.discovery.names import find
-from lbctl.discovery.scan import MAX_VALUES, Scanned, Tell, Unread, scan
+from lbctl.discovery.scan import MAX_VALUES, SKIPPED, Scanned, Tell, Unread, scan
 from lbctl.errors import UsageError
 from lbctl.etcd.client import Etcd
 from lbctl.etcd.events import Change as KeyChange
@@ -123,13 +124,19 @@ def _too_large(entry: Entry) -> Invalid:
 
 
 def follow_keys(etcd: Etcd, prefix: str | None) -> AsyncGenerator[WatchEvent, None]:
-    """Watch every key under a prefix, beginning with those that ``read`` looks into."""
+    """Watch every key under a prefix but for trees without registrations, beginning with those that ``read`` reads.
+
+    Raises UsageError where the prefix is in such a tree.
+    """
     root = normal_prefix(prefix)
+    tree = next((tree for tree in TREES if root is not None and root.startswith(tree)), None)
+    if tree is not None:
+        raise UsageError(f"{tree} is never read: {TREES[tree]}", "watch another --prefix, or none")
 
     async def listed() -> Listing:
         return (await scan(etcd, root)).as_listing()
 
-    return etcd.watch((root or "").encode(), listed)
+    return etcd.watch((root or "").encode(), listed, without=SKIPPED)
 
 
 async def follow(
@@ -144,7 +151,7 @@ async def follow(
     follower = _Follower(
         service, Catalog(root, rooted=True, layout=service.layout, preferred=preferred or "", named_by=named_by)
     )
-    async with aclosing(etcd.watch(service.prefix.encode())) as events:
+    async with aclosing(etcd.watch(service.prefix.encode(), without=SKIPPED)) as events:
         async for event in events:
             yield follower.take(event)
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import re
-from collections.abc import Awaitable, Callable, Iterable, Sequence
+from collections.abc import Awaitable, Callable, Iterable
 from functools import partial
 from typing import Final, NamedTuple
 
@@ -13,7 +13,7 @@ from lbctl.discovery.codecs.skipped import TREES
 from lbctl.etcd.client import Etcd
 from lbctl.etcd.events import Listing
 from lbctl.etcd.failures import AccessDenied, Compacted
-from lbctl.etcd.ranges import KeyRange, gaps, outermost, overlap, prefix_range
+from lbctl.etcd.ranges import KeyRange, gaps, outermost, overlap, parts, prefix_range
 from lbctl.model import Entry
 
 ROOTS: Final = outermost(root.encode() for codec in CODECS for root in codec.roots)  # read whole
@@ -88,7 +88,7 @@ class _Scan:
     async def run(self, prefix: str | None) -> Scanned:
         asked = prefix_range((prefix or "").encode())
         roots = ROOTS if prefix is None else (prefix.encode(),)
-        whole = _parts((prefix_range(root) for root in roots), gaps(SKIPPED))
+        whole = parts((prefix_range(root) for root in roots), gaps(SKIPPED))
         rest = gaps((*ROOTS, *SKIPPED)) if prefix is None else ()
         trees = [(part, tree) for tree in SKIPPED if (part := overlap(prefix_range(tree), asked))]
         await self._all(
@@ -228,8 +228,3 @@ class _Names:
     def apart(self) -> int:
         """How many keys stand in no folder, and have none."""
         return len(self._alone)
-
-
-def _parts(ranges: Iterable[KeyRange], allowed: Sequence[KeyRange]) -> list[KeyRange]:
-    """Return what of the ranges is allowed."""
-    return [part for each in ranges for keys in allowed if (part := overlap(each, keys))]

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncGenerator, AsyncIterator, Sequence
+from collections.abc import AsyncGenerator, AsyncIterator, Iterable, Sequence
+from contextlib import suppress
 from random import Random
 from types import TracebackType
 from typing import NamedTuple, Self
@@ -11,7 +12,7 @@ from lbctl.etcd.config import EtcdConfig
 from lbctl.etcd.events import Listing, WatchEvent
 from lbctl.etcd.failures import Compacted, LeaseGone
 from lbctl.etcd.paging import entry_of, pages, values
-from lbctl.etcd.ranges import KeyRange, prefix_range
+from lbctl.etcd.ranges import KeyRange, gaps, parts, prefix_range
 from lbctl.etcd.session import Session
 from lbctl.etcd.stubs import Message, pb
 from lbctl.etcd.watch import Read, Watcher
@@ -160,22 +161,41 @@ class Etcd:
         reply = await self.session.call(lambda channel: channel.maintenance.Status, pb.StatusRequest(), repeatable=True)
         return Status(endpoint, reply.version, int(reply.dbSize), bool(reply.leader), int(reply.header.revision))
 
-    def watch(self, prefix: bytes, read: Read | None = None) -> AsyncGenerator[WatchEvent, None]:
+    async def list_all(self, ranges: Sequence[KeyRange]) -> Listing:
+        """Return several ranges, all at one revision."""
+        first, *rest = ranges
+        for _ in range(_RESTARTS):
+            with suppress(Compacted):  # between two ranges: start over at a newer revision
+                return await self._list_all(first, rest)
+        return await self._list_all(first, rest)
+
+    def watch(
+        self, prefix: bytes, read: Read | None = None, *, without: Iterable[bytes] = ()
+    ) -> AsyncGenerator[WatchEvent, None]:
         """List a prefix and follow it for ever, through any outage (see ``events``).
 
-        ``read`` lists it where not all of its keys are wanted. Use ``contextlib.aclosing`` around it when the loop may
-        be left early.
+        etcd is not asked for keys with one of the prefixes ``without``, so that their values never come here; it is a
+        ValueError where nothing is left. ``read`` lists the prefix where not all of its keys are wanted. Use
+        ``contextlib.aclosing`` around it when the loop may be left early.
         """
-        return Watcher(self, prefix, read).run()
+        return Watcher(self, parts((prefix_range(prefix),), gaps(without)), read).run()
+
+    async def _list_all(self, first: KeyRange, rest: Sequence[KeyRange]) -> Listing:
+        found = await self.list(first)
+        return _joined([found, *[await self.list(keys, revision=found.revision) for keys in rest]])
 
     async def _whole(self, keys: KeyRange, *, keys_only: bool, limit: int | None, revision: int) -> Listing:
-        parts = pages(self.session, keys, keys_only=keys_only, limit=limit, revision=revision)
-        found = [page async for page in parts]
-        entries = tuple(entry for page in found for entry in page.entries)
-        return found[-1]._replace(entries=entries, oversized=tuple(entry for page in found for entry in page.oversized))
+        found = pages(self.session, keys, keys_only=keys_only, limit=limit, revision=revision)
+        return _joined([page async for page in found])
 
     async def _when_unchanged(self, key: bytes, mod_revision: int, operation: Message) -> bool:
         unchanged = pb.Compare(result=pb.Compare.EQUAL, target=pb.Compare.MOD, key=key, mod_revision=mod_revision)
         request = pb.TxnRequest(compare=[unchanged], success=[operation])
         reply = await self.session.call(lambda channel: channel.kv.Txn, request, repeatable=False)
         return bool(reply.succeeded)
+
+
+def _joined(found: Sequence[Listing]) -> Listing:
+    """Return the listings of one revision as one."""
+    entries = tuple(entry for part in found for entry in part.entries)
+    return found[-1]._replace(entries=entries, oversized=tuple(entry for part in found for entry in part.oversized))

@@ -23,7 +23,7 @@ class Glance:
         """Return the events that come next; raises RegistryError where the watch ends instead."""
         try:
             while True:
-                reply = await self._stream.next()
+                _, reply = await self._stream.next()
                 if reply.events:
                     return tuple(reply.events)
         except (Broken, HistoryGone) as end:
@@ -36,9 +36,9 @@ async def glance(etcd: Etcd, prefix: bytes) -> AsyncIterator[Glance]:
     session = etcd.session
     channel = session.open_stream_channel(session.config.endpoints.index(session.endpoint))
     try:
-        stream = WatchStream(session, channel, prefix_range(prefix))
+        stream = WatchStream(session, channel, (prefix_range(prefix),))
         try:
-            await stream.open(0)
+            await stream.open((0,))
         except (Broken, HistoryGone) as end:
             raise _ended(channel.endpoint, end) from end
         yield Glance(stream, channel.endpoint)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from typing import NamedTuple
 
 OPEN_END = b"\0"  # etcd's spelling of "to the last key"
@@ -34,6 +34,11 @@ def overlap(one: KeyRange, other: KeyRange) -> KeyRange | None:
     ends = [end for end in (one.end, other.end) if end != OPEN_END]
     start, end = max(one.start, other.start), min(ends, default=OPEN_END)
     return KeyRange(start, end) if end == OPEN_END or start < end else None
+
+
+def parts(ranges: Iterable[KeyRange], allowed: Sequence[KeyRange]) -> tuple[KeyRange, ...]:
+    """Return what of the ranges is within the allowed ones, in the order of the ranges."""
+    return tuple(part for each in ranges for keys in allowed if (part := overlap(each, keys)))
 
 
 def gaps(prefixes: Iterable[bytes]) -> tuple[KeyRange, ...]:

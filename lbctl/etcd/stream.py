@@ -1,8 +1,9 @@
-"""One etcd watch on one gRPC stream on one connection: it is opened, read, and breaks; it never mends itself."""
+"""A watch on one gRPC stream on one connection: it is opened, read, and breaks; it never mends itself."""
 
 from __future__ import annotations
 
 import asyncio
+from collections import deque
 from collections.abc import Coroutine, Iterator, Sequence
 from contextlib import contextmanager
 from typing import Any
@@ -38,31 +39,32 @@ class HistoryGone(Exception):
 
 
 class WatchStream:
-    """A watch of ``keys`` from a revision on; shared streams are unsafe on several etcd versions."""
+    """A watch of ``ranges`` from revisions on. Nobody shares it, and where one range ends all do.
 
-    def __init__(self, session: Session, channel: Channel, keys: KeyRange) -> None:
+    Before 3.4.22 and 3.5.6 a range that etcd refuses silences others of its stream.
+    """
+
+    def __init__(self, session: Session, channel: Channel, ranges: Sequence[KeyRange]) -> None:
         self._session = session
         self._channel = channel
-        self._keys = keys
+        self._ranges = ranges
+        self._numbers: dict[int, int] = {}  # by watch id: which of the ranges
+        self._early: deque[Message] = deque()  # of ranges that etcd has consented to while others were waiting
         self._call: Any = None
 
-    async def open(self, start: int) -> Message:
-        """Ask for everything from revision ``start`` on; return the header of etcd's consent."""
+    async def open(self, starts: Sequence[int]) -> Message:
+        """Ask for everything in each range from its revision on; return the header of etcd's last consent."""
         try:
-            reply = await self._unless_closed(self._ask(start))
+            return await self._unless_closed(self._ask(starts))
         except grpc.RpcError as error:
             raise self._failure(error) from error
-        if not reply.created:
-            raise Broken("etcd answered a watch request with something else")
-        self._check(reply)
-        return reply.header
 
     async def read(self, revision: int = 0) -> Message:
         """Return the header of a read on the same member; it answers once it knows all that the others do.
 
         Raises HistoryGone where ``revision`` is no longer kept.
         """
-        keys = self._keys
+        keys = self._ranges[0]
         request = pb.RangeRequest(key=keys.start, range_end=keys.end, count_only=True, revision=revision)
         try:
             metadata = await self._session.credentials(self._channel, FIRST_REPLY_S)
@@ -74,14 +76,17 @@ class WatchStream:
             raise HistoryGone(f"revision {revision} was compacted") if gone else failure from error
         return reply.header
 
-    async def next(self) -> Message:
-        """Return the next reply: events, or a progress mark without any."""
-        try:
-            reply = await self._read()
-        except grpc.RpcError as error:
-            raise self._failure(error) from error
+    async def next(self) -> tuple[int, Message]:
+        """Return the next reply, events or a progress mark without any, and the number of the range it is about."""
+        if self._early:
+            reply = self._early.popleft()
+        else:
+            try:
+                reply = await self._read()
+            except grpc.RpcError as error:
+                raise self._failure(error) from error
         self._check(reply)
-        return reply
+        return self._numbers.get(reply.watch_id, 0), reply
 
     async def _unless_closed(self, asking: Coroutine[None, None, Message]) -> Message:
         """Bound the wait for the first reply; grpc.aio leaves a write hanging when its channel is closed under it."""
@@ -107,12 +112,23 @@ class WatchStream:
         await asyncio.wait(ends, timeout=FIRST_REPLY_S - dial_s, return_when=asyncio.FIRST_COMPLETED)
         return FIRST_REPLY_S
 
-    async def _ask(self, start: int) -> Message:
+    async def _ask(self, starts: Sequence[int]) -> Message:
         metadata = await self._session.credentials(self._channel, FIRST_REPLY_S)
         self._call = self._channel.stream(lambda channel: channel.watch.Watch, (*metadata, _NEEDS_LEADER))
         with _ended_by_close():
-            await self._call.write(pb.WatchRequest(create_request=self._create(start)))
-        return await self._read()
+            for keys, start in zip(self._ranges, starts, strict=True):
+                await self._call.write(pb.WatchRequest(create_request=_create(keys, start)))
+        while True:  # etcd consents in the order it was asked in
+            reply = await self._read()
+            if reply.created:
+                self._check(reply)
+                self._numbers[reply.watch_id] = len(self._numbers)
+                if len(self._numbers) == len(self._ranges):
+                    return reply.header
+            elif not self._numbers:
+                raise Broken("etcd answered a watch request with something else")
+            else:
+                self._early.append(reply)
 
     async def _read(self) -> Message:
         with _ended_by_close():
@@ -120,11 +136,6 @@ class WatchStream:
         if reply is grpc.aio.EOF:
             raise Broken("etcd ended the stream")
         return reply
-
-    def _create(self, start: int) -> Message:
-        return pb.WatchCreateRequest(
-            key=self._keys.start, range_end=self._keys.end, start_revision=start, progress_notify=True
-        )
 
     def _check(self, reply: Message) -> None:
         if not reply.canceled:
@@ -140,6 +151,10 @@ class WatchStream:
         if kind is Kind.FATAL and error.code() not in _TRANSIENT:
             return refused(error, self._channel.endpoint)
         return Broken(reason_of(error, answered=self._session.answered))
+
+
+def _create(keys: KeyRange, start: int) -> Message:
+    return pb.WatchCreateRequest(key=keys.start, range_end=keys.end, start_revision=start, progress_notify=True)
 
 
 @contextmanager

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncGenerator, AsyncIterator, Awaitable, Callable
+from collections.abc import AsyncGenerator, AsyncIterator, Awaitable, Callable, Sequence
 from contextlib import asynccontextmanager
 from enum import IntEnum
 from functools import partial
@@ -13,7 +13,7 @@ from lbctl.errors import RegistryError
 from lbctl.etcd.backoff import Backoff
 from lbctl.etcd.events import Change, Changes, Listing, Lost, Resumed, Resync, Snapshot, WatchEvent
 from lbctl.etcd.failures import AccessDenied, Compacted, SessionClosed, Unreachable
-from lbctl.etcd.ranges import prefix_range
+from lbctl.etcd.ranges import KeyRange
 from lbctl.etcd.stream import Broken, HistoryGone, WatchStream
 from lbctl.etcd.stubs import Message
 from lbctl.model import Entry
@@ -37,12 +37,14 @@ class _Trouble(IntEnum):
 
 
 class Watcher:
-    """Follows one prefix; ``run`` may be iterated once."""
+    """Follows ranges of keys as one; ``run`` may be iterated once."""
 
-    def __init__(self, etcd: Etcd, prefix: bytes, read: Read | None = None) -> None:
-        self._read = read or partial(etcd.range, prefix)
+    def __init__(self, etcd: Etcd, ranges: Sequence[KeyRange], read: Read | None = None) -> None:
+        if not ranges:
+            raise ValueError("no keys to watch")
+        self._read = read or partial(etcd.list_all, ranges)
         self._session = etcd.session
-        self._prefix = prefix
+        self._ranges = ranges
         self._backoff = Backoff(etcd.session.rng, limit_s=_PAUSE_LIMIT_S)
         self._known: _Known | None = None
         self._history_gone: str | None = None
@@ -105,21 +107,21 @@ class Watcher:
                 self._told = _Trouble.NONE
                 yield Resumed(endpoint, known.next - 1)
             while True:
-                changes = known.apply(await stream.next())
+                changes = known.apply(*await stream.next())
                 if changes:
                     yield Changes(known.next - 1, changes)
 
     async def _open(self, stream: WatchStream, known: _Known) -> None:
         """Open the stream where we are, and make sure that what follows is all that happened since."""
-        header = await stream.open(known.next)
+        header = await stream.open(known.wanted)
         known.check_identity(await stream.read() if known.is_ahead_of(header) else header)
-        if self._told and header.revision >= known.next:
-            await stream.read(known.next)  # etcd consents first and tells of a compaction later
+        if self._told and header.revision >= min(known.wanted):
+            await stream.read(min(known.wanted))  # etcd consents first and tells of a compaction later
 
     def _take(self, listing: Listing) -> Snapshot | Resync:
         known, reason = self._known, self._history_gone
         self._history_gone = None
-        self._known = _Known(listing)
+        self._known = _Known(listing, len(self._ranges))
         if known is None:
             return Snapshot(listing.revision, listing.entries)
         return Resync(listing.revision, reason or "", known.changes_to(listing))
@@ -128,7 +130,7 @@ class Watcher:
     async def _stream(self) -> AsyncIterator[tuple[WatchStream, str]]:
         await self._session.learn_certificate(self._session.stream_endpoint(self._attempt))
         channel = self._session.open_stream_channel(self._attempt)
-        stream = WatchStream(self._session, channel, prefix_range(self._prefix))
+        stream = WatchStream(self._session, channel, self._ranges)
         try:
             yield stream, channel.endpoint
         finally:
@@ -152,13 +154,21 @@ class Watcher:
 
 
 class _Known:
-    """The state a watch has reached: entries, the next revision wanted, and which store they came from."""
+    """The state a watch has reached: entries, the next revision wanted of each range, and which store they are of.
 
-    def __init__(self, listing: Listing) -> None:
+    Each range has its own: etcd tells of one revision range by range, and nothing of the others meanwhile.
+    """
+
+    def __init__(self, listing: Listing, ranges: int) -> None:
         self.entries: dict[bytes, Entry] = {entry.key: entry for entry in listing.entries}
-        self.next = listing.revision + 1
+        self.wanted = [listing.revision + 1] * ranges
         self._cluster = listing.cluster
         self._term = listing.term
+
+    @property
+    def next(self) -> int:
+        """The revision after the newest one that was heard of."""
+        return max(self.wanted)
 
     def is_ahead_of(self, header: Message) -> bool:
         """Whether the member that sent this knows less than we do: it lags behind the others, or its store is new."""
@@ -170,19 +180,20 @@ class _Known:
             raise HistoryGone("etcd's store was replaced")
         self._term = header.raft_term
 
-    def apply(self, reply: Message) -> tuple[Change, ...]:
-        """Take one reply's events; old ones, which some servers repeat, are dropped.
+    def apply(self, number: int, reply: Message) -> tuple[Change, ...]:
+        """Take one reply's events of a range; old ones, which some servers repeat, are dropped.
 
         The resume point follows the events. A header's revision counts only without events: while the
         server catches up, its headers are ahead of what it has sent.
         """
+        wanted = self.wanted[number]
         if not reply.events:
-            self.next = max(self.next, reply.header.revision + 1)
+            self.wanted[number] = max(wanted, reply.header.revision + 1)
             return ()
-        events = [event for event in reply.events if event.kv.mod_revision >= self.next]
+        events = [event for event in reply.events if event.kv.mod_revision >= wanted]
         changes = tuple(self._change(event) for event in events)
         if changes:
-            self.next = changes[-1].revision + 1
+            self.wanted[number] = changes[-1].revision + 1
         return changes
 
     def changes_to(self, listing: Listing) -> tuple[Change, ...]:

@@ -11,6 +11,7 @@ import pytest
 from lbctl.demo.etcd_server import EtcdServer
 from lbctl.discovery.directory import follow_keys, read, survey
 from lbctl.discovery.scan import MAX_VALUES, scan
+from lbctl.errors import UsageError
 from lbctl.etcd.client import Etcd
 from lbctl.etcd.config import EtcdConfig
 from lbctl.etcd.events import Changes, Snapshot
@@ -144,6 +145,7 @@ async def test_a_watch_of_everything_begins_with_what_a_scan_reads(etcd: Etcd) -
     await fill(etcd, SECRETS | ECHO)
     async with aclosing(follow_keys(etcd, None)) as events:
         snapshot = await anext(events)
+        await fill(etcd, dict.fromkeys(SECRETS, "hunter3"))
         await etcd.put(b"/services/echo/10.0.0.9:80", b"10.0.0.9:80|1")
         changes = await anext(events)
 
@@ -151,6 +153,12 @@ async def test_a_watch_of_everything_begins_with_what_a_scan_reads(etcd: Etcd) -
     assert [entry.key.decode() for entry in snapshot.entries] == sorted(ECHO)
     assert isinstance(changes, Changes)
     assert [change.key for change in changes.changes] == [b"/services/echo/10.0.0.9:80"]
+
+
+@pytest.mark.parametrize("prefix", ["/registry", "/dubbo/metadata/demo"])
+def test_a_tree_without_registrations_cannot_be_watched(etcd: Etcd, prefix: str) -> None:
+    with pytest.raises(UsageError, match="is never read: "):
+        follow_keys(etcd, prefix)
 
 
 async def test_a_survey_tells_of_every_key_that_is_no_registration(etcd: Etcd) -> None:

@@ -20,6 +20,7 @@ class TcpProxy:
         self._flowing.set()
         self.cut_next_after: int | None = None
         self.accepted = 0
+        self.passed = bytearray()  # everything that either side sent
 
     async def __aenter__(self) -> Self:
         await self.accept()
@@ -87,6 +88,7 @@ class TcpProxy:
         try:
             while data := await source.read(65536):
                 await self._flowing.wait()
+                self.passed += data
                 sink.write(data if limit is None else data[:limit])
                 await sink.drain()
                 if limit is not None and (limit := limit - len(data)) <= 0:
