@@ -1,0 +1,22 @@
+"""What became of something that was asked of a run: a plain value, so that a report can carry it."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True, slots=True)
+class Outcome:
+    """One threshold, judged; of a condition that ends a run ``ok`` means that it never came true.
+
+    ``value`` and ``limit`` are in ``unit``: ms, %, pp, or nothing for a plain number. ``value`` is None where there is
+    none, and ``reason`` says why. ``backend`` is the address of the one backend that the value is of.
+    """
+
+    expr: str
+    ok: bool
+    value: float | None
+    unit: str
+    limit: float
+    backend: str | None = None
+    reason: str = ""
