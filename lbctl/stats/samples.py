@@ -10,7 +10,7 @@ from __future__ import annotations
 from array import array
 from bisect import bisect_left
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from itertools import accumulate
 from math import ceil
 from typing import Final, NamedTuple
@@ -44,27 +44,6 @@ class Times(NamedTuple):
     max_ms: float
 
 
-@dataclass(frozen=True, slots=True)
-class Sample:
-    """What happened in the ``seconds`` that ended ``t_s`` after the start; ``in_flight`` is that of its end."""
-
-    t_s: float
-    seconds: float
-    requests: int  # issued
-    ok: int
-    errors: int
-    cancelled: int
-    dropped: int
-    retries: int
-    in_flight: int
-    latency: Times | None  # of OK calls, the headline time of the mode; None without any
-
-    @property
-    def rps(self) -> float:
-        """Calls that ended by themselves, OK or not, per second."""
-        return (self.ok + self.errors) / self.seconds if self.seconds > 0 else 0.0
-
-
 class Durations:
     """Counts of durations per bucket of a Histogram, only of those buckets that have any."""
 
@@ -81,6 +60,10 @@ class Durations:
         ordered = sorted(found)
         return Durations(ordered, [found[bucket] for bucket in ordered])
 
+    def steps(self) -> list[tuple[float, int]]:
+        """The middle of every bucket that has any, microseconds, and how many."""
+        return [(middle(bucket), count) for bucket, count in zip(self._buckets, self._counts, strict=True)]
+
     def times(self, min_us: int, max_us: int) -> Times | None:
         """Nearest-rank figures, none outside of the run's own least and greatest; None without durations."""
         if not self._buckets:
@@ -91,21 +74,69 @@ class Durations:
         return Times(*(min(max(us, min_us), max_us) / 1e3 for us in found))
 
 
-class Reader:
-    """Remembers how a histogram stood, to tell what was recorded since."""
+@dataclass(frozen=True, slots=True)
+class Sample:
+    """What happened in the ``seconds`` that ended ``t_s`` after the start; ``in_flight`` is that of its end."""
 
-    __slots__ = ("_before",)
+    t_s: float
+    seconds: float
+    requests: int  # issued
+    ok: int
+    errors: int
+    cancelled: int
+    dropped: int
+    retries: int
+    in_flight: int
+    latency: Times | None  # of OK calls, the headline time of the mode; None without any
+    durations: Durations = field(
+        default=Durations(), compare=False, repr=False
+    )  # the same; empty where read from a file
 
-    def __init__(self) -> None:
-        self._before: list[int] = [0] * BUCKETS
+    @property
+    def rps(self) -> float:
+        """Calls that ended by themselves, OK or not, per second."""
+        return (self.ok + self.errors) / self.seconds if self.seconds > 0 else 0.0
 
-    def fresh(self, latency: Histogram) -> Durations:
-        """The durations recorded since the last time."""
+
+class Readings:
+    """Remembers how the counters of a run, or of one backend, stood, to tell what happened since."""
+
+    __slots__ = ("_at_s", "_counts", "_totals")
+
+    def __init__(self, at_s: float = 0.0) -> None:
+        self._at_s = at_s
+        self._totals = Totals()
+        self._counts = [0] * BUCKETS
+
+    @property
+    def at_s(self) -> float:
+        """When they were read the last time."""
+        return self._at_s
+
+    def moved(self, totals: Totals) -> bool:
+        """Whether anything was counted since, or the calls in flight are not as many as then."""
+        return totals != self._totals
+
+    def since(self, elapsed_s: float, totals: Totals, latency: Histogram) -> Sample:
+        """What happened since the last time."""
+        durations = self._fresh(latency)
+        counted = Totals(*(now - then for now, then in zip(totals, self._totals, strict=True)))
+        seconds = elapsed_s - self._at_s
+        self._at_s, self._totals = elapsed_s, totals
+        return Sample(
+            t_s=elapsed_s,
+            seconds=seconds,
+            **counted._replace(in_flight=totals.in_flight)._asdict(),
+            latency=durations.times(latency.min_us, latency.max_us),
+            durations=durations,
+        )
+
+    def _fresh(self, latency: Histogram) -> Durations:
         if not latency.total:
             return Durations()
-        before, self._before = self._before, latency.counts.copy()
+        before, self._counts = self._counts, latency.counts.copy()
         low, high = bucket_of(latency.min_us), bucket_of(latency.max_us) + 1
-        pairs = enumerate(zip(self._before[low:high], before[low:high], strict=True), low)
+        pairs = enumerate(zip(self._counts[low:high], before[low:high], strict=True), low)
         found = [(bucket, now - then) for bucket, (now, then) in pairs if now > then]
         return Durations([bucket for bucket, _ in found], [count for _, count in found])
 
@@ -117,16 +148,13 @@ class Sampler:
         self.interval_s = interval_s
         self._limit = limit
         self._samples: list[Sample] = []
-        self._durations: list[Durations] = []
         self._taken: tuple[Sample, ...] = ()
-        self._at_s = 0.0
-        self._totals = Totals()
-        self._reader = Reader()
+        self._readings = Readings()
 
     @property
     def due_s(self) -> float:
-        """When the next sample should end, in seconds of the run; a multiple of the interval, so that none drifts."""
-        return (int(self._at_s / self.interval_s + _TAIL) + 1) * self.interval_s
+        """When the next sample should end, in seconds of the run."""
+        return next_due(self._readings.at_s, self.interval_s)
 
     @property
     def samples(self) -> tuple[Sample, ...]:
@@ -134,40 +162,26 @@ class Sampler:
 
     def take(self, elapsed_s: float, totals: Totals, latency: Histogram) -> None:
         """End a sample here, if any time has passed since the one before; where pairs were joined it may wait."""
-        if elapsed_s <= self._at_s:
+        if elapsed_s <= self._readings.at_s:
             return
         if len(self._samples) == self._limit:
             self._halve(latency)
             if elapsed_s < self.due_s - _TAIL:
                 return
-        self._append(elapsed_s, totals, latency)
+        self._samples.append(self._readings.since(elapsed_s, totals, latency))
         self._taken = tuple(self._samples)
 
     def end(self, elapsed_s: float, totals: Totals, latency: Histogram) -> None:
         """End the last sample; nothing that was counted is left out, so that samples add up to the run."""
-        if elapsed_s <= self._at_s and totals == self._totals:
+        if elapsed_s <= self._readings.at_s and not self._readings.moved(totals):
             return
-        short = elapsed_s - self._at_s < _TAIL * self.interval_s and bool(self._samples)
+        short = elapsed_s - self._readings.at_s < _TAIL * self.interval_s and bool(self._samples)
         if not short and len(self._samples) == self._limit:
             self._halve(latency)
-        self._append(elapsed_s, totals, latency)
+        self._samples.append(self._readings.since(elapsed_s, totals, latency))
         if short:
             self._join(len(self._samples) - 2, latency)
         self._taken = tuple(self._samples)
-
-    def _append(self, elapsed_s: float, totals: Totals, latency: Histogram) -> None:
-        durations = self._reader.fresh(latency)
-        since = Totals(*(now - then for now, then in zip(totals, self._totals, strict=True)))
-        self._samples.append(
-            Sample(
-                t_s=elapsed_s,
-                seconds=elapsed_s - self._at_s,
-                **since._replace(in_flight=totals.in_flight)._asdict(),
-                latency=durations.times(latency.min_us, latency.max_us),
-            )
-        )
-        self._durations.append(durations)
-        self._at_s, self._totals = elapsed_s, totals
 
     def _halve(self, latency: Histogram) -> None:
         for place in range(len(self._samples) // 2):
@@ -178,19 +192,23 @@ class Sampler:
     def _join(self, place: int, latency: Histogram) -> None:
         """Make one sample of this and the one behind it."""
         first, second = self._samples[place : place + 2]
-        durations = self._durations[place] + self._durations[place + 1]
-        self._samples[place : place + 2] = [
-            Sample(
-                t_s=second.t_s,
-                seconds=first.seconds + second.seconds,
-                requests=first.requests + second.requests,
-                ok=first.ok + second.ok,
-                errors=first.errors + second.errors,
-                cancelled=first.cancelled + second.cancelled,
-                dropped=first.dropped + second.dropped,
-                retries=first.retries + second.retries,
-                in_flight=second.in_flight,
-                latency=durations.times(latency.min_us, latency.max_us),
-            )
-        ]
-        self._durations[place : place + 2] = [durations]
+        durations = first.durations + second.durations
+        joined = Sample(
+            t_s=second.t_s,
+            seconds=first.seconds + second.seconds,
+            requests=first.requests + second.requests,
+            ok=first.ok + second.ok,
+            errors=first.errors + second.errors,
+            cancelled=first.cancelled + second.cancelled,
+            dropped=first.dropped + second.dropped,
+            retries=first.retries + second.retries,
+            in_flight=second.in_flight,
+            latency=durations.times(latency.min_us, latency.max_us),
+            durations=durations,
+        )
+        self._samples[place : place + 2] = [joined]
+
+
+def next_due(at_s: float, interval_s: float) -> float:
+    """When the sample after the one that ended at ``at_s`` should end: a multiple of the interval, so none drifts."""
+    return (int(at_s / interval_s + _TAIL) + 1) * interval_s
