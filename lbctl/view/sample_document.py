@@ -1,12 +1,13 @@
-"""The parts of the run document that another program computes with: samples over time, and whole histograms."""
+"""Parts of the run document that stand elsewhere too or are for programs: samples, events, whole histograms."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
+from lbctl.model import Event
 from lbctl.stats.report import BackendRow, Report
 from lbctl.stats.samples import Sample
-from lbctl.view.figures import Document
+from lbctl.view.figures import Document, micros
 
 
 def samples(found: Sequence[Sample]) -> list[Document]:
@@ -18,8 +19,8 @@ def sample(found: Sample) -> Document:
     """One sample; times are null where no call was OK in it."""
     times = found.latency
     return {
-        "t_s": round(found.t_s, 3),
-        "seconds": round(found.seconds, 3),
+        "t_s": micros(found.t_s),
+        "seconds": micros(found.seconds),
         "requests": found.requests,
         "ok": found.ok,
         "errors": found.errors,
@@ -33,6 +34,12 @@ def sample(found: Sample) -> Document:
         "p99_ms": None if times is None else round(times.p99_ms, 4),
         "max_ms": None if times is None else round(times.max_ms, 4),
     }
+
+
+def event(found: Event) -> Document:
+    """One event."""
+    words = {"kind": found.kind, "level": found.level, "backend": found.backend, "text": found.text}
+    return {"t_s": micros(found.t_s), **words}
 
 
 def histograms(report: Report) -> Document:
