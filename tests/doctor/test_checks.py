@@ -14,6 +14,8 @@ import pytest
 from lbctl.balance.load_report import LoadReport
 from lbctl.balance.policies.table import BY_NAME
 from lbctl.clock import SystemClock
+from lbctl.commands.drain import drain
+from lbctl.commands.rewriting import Where, registered, write
 from lbctl.doctor.case import Case, Order, chosen
 from lbctl.doctor.checks import lag, leaseless, unroutable
 from lbctl.doctor.checks.slow import is_slow
@@ -169,11 +171,14 @@ async def test_load_reports_that_stand_for_other_shares_than_the_weights_are_fou
 async def test_a_drained_instance_is_a_note(etcd: Etcd) -> None:
     registry = await registry_in(etcd)
     async with backend() as endpoint:
-        key = await registry.add(endpoint, 0)
-        await registry.put(f"/lbctl/drained/{key}", f"{endpoint}|3")
+        key = await registry.add(endpoint, 3)
+        await write(etcd, drain(await registered(etcd, Where("echo")), [str(endpoint)]))
         found = await examined(etcd, select=("LB206",))
+        await registry.put(key, f"{endpoint}|0")
+        since = await examined(etcd, select=("LB206",))
     assert seen(found) == [("LB206", "info", str(endpoint))]
     assert found.findings[0].symptom.command == f"lbctl undrain echo {endpoint}"
+    assert seen(since) == [("LB206", "warn", str(endpoint))], "whoever wrote it since may mean it"
 
 
 async def test_a_backend_out_of_the_rotation_may_be_down(etcd: Etcd) -> None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Final
 
 from lbctl.discovery.rotation import NOTES
@@ -16,20 +16,20 @@ WEIGHT: Final = "weight "  # what warnings about weights begin with
 
 async def examine(case: Case) -> Sequence[Symptom]:
     """Look at the weights of every service."""
-    drained = await _drained(case) if any(each.weight == 0 for each in case.instances) else frozenset()
+    drained = await _drained(case) if any(each.weight == 0 for each in case.instances) else {}
     return [symptom for service in case.services for symptom in _odd(case, service, drained)]
 
 
-async def _drained(case: Case) -> frozenset[str]:
-    """The keys that ``lbctl drain`` took out."""
+async def _drained(case: Case) -> Mapping[str, int]:
+    """The keys that ``lbctl drain`` took out, and at which revision: what was written since is its writer's."""
     try:
         entries = (await case.etcd.range(NOTES)).entries
     except RegistryError:  # who may not read the notes does not know
-        return frozenset()
-    return frozenset(entry.key.removeprefix(NOTES).decode("utf-8", "replace") for entry in entries)
+        return {}
+    return {entry.key.removeprefix(NOTES).decode("utf-8", "replace"): entry.mod_revision for entry in entries}
 
 
-def _odd(case: Case, service: Service, drained: frozenset[str]) -> Iterator[Symptom]:
+def _odd(case: Case, service: Service, drained: Mapping[str, int]) -> Iterator[Symptom]:
     some = any(each.weight is not None for each in service.instances)
     for each in service.instances:
         again = case.command("weight", service, f"{each.key if '=' not in each.key else each.address}=1")
@@ -41,7 +41,7 @@ def _odd(case: Case, service: Service, drained: frozenset[str]) -> Iterator[Symp
                 "the key has no weight, and others of the service have one", each.address, service.name, again
             )
         elif each.weight == 0:
-            yield _zero(case, each, again, drained=each.key in drained)
+            yield _zero(case, each, again, drained=drained.get(each.key) == each.mod_revision)
 
 
 def _zero(case: Case, instance: Instance, again: str, *, drained: bool) -> Symptom:
