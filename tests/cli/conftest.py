@@ -16,6 +16,7 @@ from lbctl.etcd.client import Etcd
 from lbctl.etcd.config import EtcdConfig
 
 Keys = Callable[[Mapping[str, str]], None]
+Values = Callable[[], list[str]]
 
 
 class Said(NamedTuple):
@@ -67,6 +68,29 @@ def keys(etcd_server: EtcdServer) -> Iterator[Keys]:
     put({})
     yield put
     put({})
+
+
+@pytest.fixture
+def put(etcd_server: EtcdServer) -> Keys:
+    """Write keys, as their owner or somebody else does, and leave the others as they are."""
+
+    async def write(wanted: Mapping[str, str]) -> None:
+        async with Etcd(EtcdConfig((etcd_server.endpoint,))) as etcd:
+            for key, value in wanted.items():
+                await etcd.put(key.encode(), value.encode())
+
+    return lambda wanted: asyncio.run(write(wanted))
+
+
+@pytest.fixture
+def values(etcd_server: EtcdServer) -> Values:
+    """What the session's etcd holds."""
+
+    async def read() -> list[str]:
+        async with Etcd(EtcdConfig((etcd_server.endpoint,))) as etcd:
+            return [entry.value.decode() for entry in (await etcd.range(b"")).entries]
+
+    return lambda: asyncio.run(read())
 
 
 @pytest.fixture

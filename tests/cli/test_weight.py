@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import asyncio
 import json
-from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -12,29 +10,13 @@ import pytest
 import yaml
 from jsonschema import Draft202012Validator
 
-from lbctl.demo.etcd_server import EtcdServer
-from lbctl.etcd.client import Etcd
-from lbctl.etcd.config import EtcdConfig
-from tests.cli.conftest import Keys, Lbctl
+from tests.cli.conftest import Keys, Lbctl, Values
 
 SCHEMA = Path(__file__).parents[2] / "docs" / "reference" / "weights.schema.json"
 A, B = "127.0.0.1:50061", "127.0.0.1:50062"
 ECHO = {f"/services/echo/{A}": f"{A}|3", f"/services/echo/{B}": f"{B}|1"}
 
 pytestmark = pytest.mark.usefixtures("at")
-
-Values = Callable[[], list[str]]
-
-
-@pytest.fixture
-def values(etcd_server: EtcdServer) -> Values:
-    """What the session's etcd holds."""
-
-    async def read() -> list[str]:
-        async with Etcd(EtcdConfig((etcd_server.endpoint,))) as etcd:
-            return [entry.value.decode() for entry in (await etcd.range(b"")).entries]
-
-    return lambda: asyncio.run(read())
 
 
 def document(text: str) -> dict[str, Any]:
