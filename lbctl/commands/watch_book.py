@@ -93,9 +93,10 @@ class Book:
         """Replace what is known by a newer description of the service, and return what changed."""
         self.revision = revision
         fresh = {each.identity: each for each in service.instances}
-        keys = {each.key for each in service.instances}
+        kept = {each.key: "its key is unusable now" for each in invalid}
+        kept |= {each.key: "its key has another address now" for each in service.instances}
         gone = sorted(self._known.keys() - fresh.keys())
-        told = [self._leave(each, t_s, key_stays=each.key in keys) for each in gone]
+        told = [self._leave(each, t_s, kept.get(each.key)) for each in gone]
         for identity, instance in fresh.items():
             known = self._known.get(identity)
             if known is None:
@@ -171,20 +172,18 @@ class Book:
         joined = t_s if self._begun else None
         self._known[instance.identity] = _Known(instance, joined)
         text = f"weight {instance.effective_weight}, {self._lease_text(instance.lease)}"
-        text += f" (rev {instance.create_revision})" if self._begun else f", there since rev {instance.create_revision}"
+        text += f" (rev {instance.mod_revision})" if self._begun else f", there since rev {instance.create_revision}"
         text += "".join(f"; {warning}" for warning in instance.warnings)
         return self._told(Event(t_s, "joined", instance.address, text, "good"), instance)
 
-    def _leave(self, identity: Identity, t_s: float, *, key_stays: bool) -> Told:
+    def _leave(self, identity: Identity, t_s: float, kept: str | None) -> Told:
         known = self._known.pop(identity)
         known.left_s = t_s
         self._gone.append(known)
         instance = known.instance
         seen = self._leases.get(instance.lease)
-        why = "key deleted"
-        if key_stays:
-            why = "its key has another address now"
-        elif instance.lease and seen is not None and seen.left is None:
+        why = kept or "key deleted"
+        if not kept and instance.lease and seen is not None and seen.left is None:
             why = "its lease is gone (expired or revoked)"
         return self._told(Event(t_s, "left", instance.address, f"{why} (rev {self.revision})", "bad"), instance)
 

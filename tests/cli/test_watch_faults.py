@@ -41,7 +41,7 @@ async def test_every_event_says_whether_the_registry_is_followed_and_up_to_which
             moved = await etcd.put(KEY, b"127.0.0.1:2|5")
             assert words(await told(process, 2)) == [
                 ("left", "127.0.0.1:1", f"its key has another address now (rev {moved})"),
-                ("joined", "127.0.0.1:2", f"weight 5, no lease (rev {first})"),
+                ("joined", "127.0.0.1:2", f"weight 5, no lease (rev {moved})"),
             ]
             await etcd.delete(KEY)
             (gone,) = await told(process, 1)

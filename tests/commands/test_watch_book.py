@@ -92,7 +92,17 @@ def test_an_address_that_changes_under_its_key_is_one_that_left_and_one_that_joi
     moved = instance(1, endpoint=Endpoint("127.0.0.1", 9), mod_revision=11)
     assert lines(book.take(service(moved), 11, (), 1.0)) == [
         "left 127.0.0.1:1 its key has another address now (rev 11)",
-        "joined 127.0.0.1:9 weight 1, no lease (rev 1)",
+        "joined 127.0.0.1:9 weight 1, no lease (rev 11)",
+    ]
+
+
+def test_one_whose_key_is_unusable_now_left_because_of_it_and_not_by_a_deletion() -> None:
+    book = begun(instance(1, 5, 77))
+    book.saw_lease(77, None, 0.5)
+    flaw = Invalid(instance(1).key, "seed", "bad_weight", "weight is empty")
+    assert lines(book.take(service(), 11, (flaw,), 1.0)) == [
+        "left 127.0.0.1:1 its key is unusable now (rev 11)",
+        "log - unusable key /services/echo/127.0.0.1:1: weight is empty [bad_weight]",
     ]
 
 
