@@ -20,7 +20,8 @@ Take registered instances out of the rotation, for every client: they stay regis
 A layout that has a status for it gets that; in the others the weight becomes 0, and what the key held is noted under
 /lbctl/drained/, with the lease of the key, for lbctl undrain. Where clients of the layout would go on to pick the
 instance it is refused. A key is only written while it is as it was read, and keeps its lease; on a terminal you are
-asked first, elsewhere -y is needed. An instance that registers again is back in the rotation."""
+asked first, elsewhere -y is needed. An instance that registers again is back in the rotation. An address that has
+several keys is drained with all of them, a key alone."""
 DRAIN_EXAMPLES = (
     "lbctl drain echo 127.0.0.1:50061",
     "lbctl drain echo 127.0.0.1:50061 127.0.0.1:50062 -y",
@@ -31,7 +32,8 @@ UNDRAIN_SUMMARY = "put drained instances back as they were"
 UNDRAIN_ABOUT = """\
 Put instances that lbctl drain took out back into the rotation, with the weight that they had.
 
-An instance whose weight 0 somebody else wrote has no other weight to go back to: give it one with lbctl weight."""
+An instance whose weight 0 somebody else wrote, before the drain or since, has no other weight to go back to: give it
+one with lbctl weight."""
 UNDRAIN_EXAMPLES = (
     "lbctl undrain echo 127.0.0.1:50061",
     "lbctl undrain echo 127.0.0.1:50061 -y -o json",
