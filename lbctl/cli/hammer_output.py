@@ -74,7 +74,9 @@ class Sink:
         of it; the result is printed before.
         """
         number = finished.signal
-        report = finished.report and replace(finished.report, command=_command(), stopped_by=_stopper(finished))
+        report = finished.report and replace(
+            finished.report, command=_command(), stopped_by=_stopper(finished) or finished.report.stopped_by
+        )
         hung_up = number is not None and number == getattr(signal, "SIGHUP", None)
         if report is not None:
             failure = self._saved(report)

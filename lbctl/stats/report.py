@@ -11,6 +11,7 @@ from datetime import datetime
 
 from lbctl.model import Code, Event, Origin
 from lbctl.stats.histogram import Histogram
+from lbctl.stats.outcome import Outcome
 from lbctl.stats.samples import Sample
 from lbctl.stats.streams import Spread
 
@@ -234,7 +235,7 @@ class Report:
     load: Load
     started_at: datetime
     elapsed_s: float
-    end_reason: str | None  # completed | duration | interrupted | max_errors | error
+    end_reason: str | None  # completed | duration | interrupted | aborted | max_errors | error
     paused: bool
     stopping: bool
     concurrency: int  # now
@@ -272,9 +273,11 @@ class Report:
     hash_key: str | None = None  # where the hash keys of calls come from, as it was typed
     samples: Sequence[Sample] = ()  # of each second so far, or of two, four, ... where the run is longer than 600 s
     command: str = ""  # what was typed, without its secrets
-    stopped_by: str = ""  # Ctrl-C | SIGTERM | q; what interrupted it
+    stopped_by: str = ""  # Ctrl-C | SIGTERM | q | --abort-on EXPR; what ended it early
     warming: bool = False  # the warm-up goes on: nothing of this is counted in the end
     warmed: Warmed | None = None  # of a run that had one
+    thresholds: tuple[Outcome, ...] = ()  # once the run is over
+    abort_on: tuple[Outcome, ...] = ()  # likewise: conditions that would have ended it, or did
 
     @property
     def amplification(self) -> float | None:

@@ -2,19 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 
 from lbctl import __version__
 from lbctl.model import Code, Event
 from lbctl.stats.report import BackendRow, Balance, ErrorGroup, Explanation, Load, Repeated, Report
 from lbctl.view.figures import Document, histogram, latency_ms, micros, rate, ratio, stamp
+from lbctl.view.outcomes import outcome_document
 from lbctl.view.sample_document import histograms, samples
 from lbctl.view.wire_document import run_wire, streams, wire
 
 RUN = "lbctl.run/v1"
 
 
-def run_document(report: Report, thresholds: Iterable[Mapping[str, object]] = ()) -> Document:
+def run_document(report: Report) -> Document:
     """Return the run document of ``hammer -o json`` and ``--save``."""
     return {
         "schema": RUN,
@@ -51,7 +52,8 @@ def run_document(report: Report, thresholds: Iterable[Mapping[str, object]] = ()
         "turned_away": dict(report.turned_away),
         "wire": run_wire(report),
         "streams": streams(report.streams, report.elapsed_s),
-        "thresholds": [dict(threshold) for threshold in thresholds],
+        "thresholds": [outcome_document(each) for each in report.thresholds],
+        "abort_on": [outcome_document(each) for each in report.abort_on],
         "samples": samples(report.samples),
         "histograms": histograms(report),
     }

@@ -14,6 +14,7 @@ from lbctl.view.event_panel import SERVER_FAULTS, event_lines_whole
 from lbctl.view.explanation import explanation_lines
 from lbctl.view.guard_lines import guard_lines
 from lbctl.view.latency_panel import buckets
+from lbctl.view.outcomes import outcome_lines
 from lbctl.view.repeat_lines import repeat_lines, transparent
 from lbctl.view.stream_lines import stream_lines, two
 from lbctl.view.text import cell_len, clock, duration, error_rate, folded, part, plural, rate
@@ -49,6 +50,7 @@ def summary(
         _errors(report, look),
         _streams(report, look),
         _connections(report, look, verbose=verbose),
+        outcome_lines(report, look, _WIDTH),
         _events(report, look),
         _warnings(report, look),
     ]
@@ -58,6 +60,7 @@ def summary(
 def _stopped(report: Report, look: Look) -> list[str]:
     reasons = {
         "interrupted": f"Stopped by {look.show(report.stopped_by or 'Ctrl-C')}",
+        "aborted": f"Stopped by {look.show(report.stopped_by or '--abort-on')}",
         "max_errors": "Stopped by --max-errors",
         "error": "Stopped by an error",
     }

@@ -17,6 +17,7 @@ from lbctl.etcd.client import TimeToLive
 from lbctl.model import Code, Endpoint, Event, Instance, Invalid, Origin, Registry, Service
 from lbctl.rpc.health import Health, Status
 from lbctl.stats.histogram import Histogram
+from lbctl.stats.outcome import Outcome
 from lbctl.stats.report import BackendRow, Balance, ErrorGroup, Generator, Load, Report
 from lbctl.view.document import run_document, services_document, watch_document
 from lbctl.view.figures import histogram, latency_ms
@@ -118,7 +119,9 @@ FULL = replace(
 
 
 def test_the_document_of_a_run_fits_its_schema() -> None:
-    validate(run_document(FULL, [{"expr": "p99<50ms", "value": 3.0, "ok": True}]), "run")
+    held = Outcome("p99<50ms", ok=True, value=3.0, unit="ms", limit=50.0)
+    document = validate(run_document(replace(FULL, thresholds=(held,))), "run")
+    assert document["thresholds"] == [{"expr": "p99<50ms", "value": 3.0, "unit": "ms", "limit": 50.0, "ok": True}]
 
 
 def test_a_run_that_sent_nothing_fits_the_schema_and_measured_null() -> None:
