@@ -102,17 +102,12 @@ class Case:
         """Where etcd is, as the user said; nothing without one."""
         return () if self._etcd is None else self._etcd.endpoints
 
-    def command(
-        self, verb: str, whose: Service | Instance, *words: str, options: Sequence[str] = (), calling: str = ""
-    ) -> str:
-        """A command about a service, or the service of an instance, by a name that means it alone.
-
-        ``calling`` is another say on TLS than that of the user.
-        """
-        spell = self.order.again.calling(calling) if calling else self.order.again
+    def command(self, verb: str, whose: Service | Instance, *words: str, options: Sequence[str] = ()) -> str:
+        """A command about a service, or the service of an instance, by a name that means it alone."""
+        spell = self.order.again
         if self.is_direct:
-            listed = ("--backends", given_as([whose] if isinstance(whose, Instance) else whose.instances))
-            return spell.command(verb, *words, options=(*listed, *options))
+            named = [whose] if isinstance(whose, Instance) else whose.instances
+            return spell.command(verb, *words, options=("--backends", given_as(named), *options))
         service = self._homes[whose.layout, whose.key] if isinstance(whose, Instance) else whose
         name, layout = name_of(self._all, service)
         return spell.command(verb, name, *words, options=options, layout=layout)

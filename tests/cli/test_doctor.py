@@ -114,3 +114,56 @@ def test_the_page_explains_every_code_with_the_title_and_level_that_it_has(at: E
     page = (DOCS / "how-to" / "doctor.md").read_text(encoding="utf-8")
     for check in CHECKS:
         assert f"| {check.code} | {check.level.word} | {check.title} |" in page
+
+
+def test_given_backends_are_examined_and_no_etcd_is_asked(lbctl: Lbctl, dead: str) -> None:
+    said = lbctl("doctor", "--backends", f"{dead}=3", "--endpoints", "127.0.0.1:1", "--connect-timeout", "2s")
+    head, finding, foot = said.out.split("\n\n")
+    assert head == "backends    1 backend, given by --backends"
+    assert finding.splitlines()[0] == f"x LB301  {dead}  refused the connection"
+    assert finding.splitlines()[-1].split() == [
+        *("lbctl", "health", "--backends", f"{dead}=3", "--watch"),
+        *("--endpoints", "127.0.0.1:1", "--connect-timeout", "2s"),
+    ]
+    assert foot.startswith("1 error; 7 checks in ")
+    assert (said.status, said.err) == (1, "")
+
+
+def test_the_document_of_given_backends_keeps_the_schema(lbctl: Lbctl, dead: str) -> None:
+    document = json.loads(lbctl("doctor", "--backends", dead, "-o", "json").out)
+    Draft202012Validator(SCHEMA).validate(document)
+    assert (document["etcd"], document["revision"]) == (None, 0)
+    assert [each["code"] for each in document["findings"]] == ["LB301"]
+    assert {each["why"] for each in document["skipped"]} == {"needs etcd", "needs --probe"}
+
+
+def test_what_etcd_would_have_to_be_asked_for_is_refused_with_given_backends(lbctl: Lbctl) -> None:
+    for arguments, message in (
+        (("echo",), "--backends goes with no SERVICE"),
+        (("--canary",), "--canary is for etcd, and --backends does without"),
+        (("--select", "LB2,LB1"), "none of these checks is of backends alone"),
+    ):
+        said = lbctl("doctor", "--backends", "127.0.0.1:1", *arguments)
+        assert (said.status, said.err.partition("\n")[0]) == (2, f"error: {message}")
+
+
+def test_commands_repeat_the_flags_and_no_password(lbctl: Lbctl, keys: Keys, at: EtcdServer, dead: str) -> None:
+    where = ("--endpoints", at.endpoint, "--prefix", "/services/", "--layout", "seed", "--plaintext")
+    said = lbctl("doctor", "echo", *where, "--select", "LB2", "-o", "json")
+    (finding,) = json.loads(said.out)["findings"]
+    assert finding["command"] == f"lbctl deregister echo /services/echo/{dead} {' '.join(where[:-1])}"
+
+
+def test_services_of_one_name_are_named_in_full(lbctl: Lbctl, keys: Keys) -> None:
+    value = {"id": "1", "name": "echo", "version": "", "metadata": {}, "endpoints": ["grpc://127.0.0.1:2"]}
+    keys({"/services/echo/127.0.0.1:1": "127.0.0.1:1|1", "/microservices/echo/1": json.dumps(value)})
+    document = json.loads(lbctl("doctor", "--select", "LB201,LB207", "-o", "json").out)
+    assert {each["name"] for each in document["services"]} == {"echo"}
+    assert {each["command"] for each in document["findings"]} == {
+        "lbctl deregister /services/echo/ /services/echo/127.0.0.1:1",
+        "lbctl deregister /microservices/echo/ /microservices/echo/1",
+        "lbctl ls",
+    }
+    for each in document["findings"]:
+        words = each["command"].split()[1:]
+        assert lbctl(*words, *(["--dry-run"] if words[0] == "deregister" else [])).status == 0

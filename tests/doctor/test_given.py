@@ -66,7 +66,7 @@ async def test_each_fault_of_given_backends_is_found_once_with_a_command_that_na
         "LB302": f"lbctl health --backends {secure} --tls",
         "LB303": f"lbctl health --backends {ill} --watch",
         "LB304": f"lbctl health --backends {whole} --strict",
-        "LB305": f"lbctl hammer --backends {whole} -n 1",
+        "LB305": f"lbctl doctor --backends {whole} --select LB305",
         "LB306": f"lbctl health --backends {other} --service test.Echo",
         "LB402": f"lbctl hammer --backends {modest}=2",
     }

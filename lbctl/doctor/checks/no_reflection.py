@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import Final
 
 from lbctl.doctor.case import Case
 from lbctl.doctor.evidence.offers import offers
 from lbctl.doctor.finding import Check, Level, Scope, Symptom
 from lbctl.doctor.rotation import picked
+
+CODE: Final = "LB305"
 
 
 async def examine(case: Case) -> Sequence[Symptom]:
@@ -19,12 +22,14 @@ async def examine(case: Case) -> Sequence[Symptom]:
         silent = [each.address for each in backends if each.endpoint in found and found[each.endpoint] is None]
         if silent:
             what = f"{len(silent)} of {len(backends)} backends have no server reflection: {', '.join(silent)}"
-            symptoms.append(Symptom(what, "", service.name, case.command("hammer", service, options=("-n", "1"))))
+            symptoms.append(
+                Symptom(what, "", service.name, case.command("doctor", service, options=("--select", CODE)))
+            )
     return symptoms
 
 
 CHECK = Check(
-    "LB305",
+    CODE,
     "no reflection",
     Level.INFO,
     why="Tools need the schema by another way, and what the backend offers cannot be compared with the others.",

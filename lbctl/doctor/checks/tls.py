@@ -22,7 +22,8 @@ async def examine(case: Case) -> Sequence[Symptom]:
 
 
 def _symptom(case: Case, instance: Instance, status: Status, detail: str) -> Symptom:
-    command = case.command("health", instance, calling=_WAYS[status])
+    # Of this one alone: the others of its service may well be reached as they are.
+    command = case.order.again.calling(_WAYS[status]).command("health", options=("--backends", instance.address))
     return Symptom(detail, instance.address, instance.service, command)
 
 
