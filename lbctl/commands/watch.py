@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import signal
-from collections.abc import Callable, Coroutine, Iterable, Iterator, Sequence
+from collections.abc import Callable, Coroutine, Iterable, Iterator
 from contextlib import aclosing, contextmanager, suppress
 from dataclasses import dataclass
 from datetime import datetime
@@ -194,11 +194,7 @@ class ServiceWatch:
                         await self._check_now.wait()
 
     async def _check_round(self, prober: Prober) -> None:
-        places: dict[Endpoint, list[Instance]] = {}
-        for instance in self._book.instances:
-            if not instance.speaks_grpc:
-                continue
-            places.setdefault(instance.endpoint, []).append(instance)
+        places = {each.endpoint: each for each in self._book.instances if each.speaks_grpc}
         await prober.keep(places)
         self._book.checking = True
         try:
@@ -206,14 +202,13 @@ class ServiceWatch:
         finally:
             self._book.checking = False
 
-    async def _check_one(self, prober: Prober, endpoint: Endpoint, instances: Sequence[Instance]) -> None:
-        """Check an address; the first of the keys that name it says how it is called."""
+    async def _check_one(self, prober: Prober, endpoint: Endpoint, instance: Instance) -> None:
         from lbctl.rpc.access import plain
 
-        access = (self._request.access_for or plain)(instances[0])
+        access = (self._request.access_for or plain)(instance)
         health = await prober.check(endpoint, access, timeout_s=self._request.timeout_s)
-        told = [self._book.checked(instance.identity, health, self._now()) for instance in instances]
-        self._say(each for each in told if each is not None)
+        told = self._book.checked(endpoint, health, self._now())
+        self._say(() if told is None else (told,))
 
 
 def _leases_concerned(update: Update, *, everything: bool) -> set[int]:

@@ -3,15 +3,17 @@
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from typing import TYPE_CHECKING, NamedTuple
 
 from lbctl.commands.watch_differences import differences
+from lbctl.discovery.backends import decisive, distinct
 from lbctl.discovery.listing import shares
 from lbctl.discovery.watch_report import WatchReport, WatchRow
-from lbctl.model import Event, Identity, Instance, Invalid, Service
+from lbctl.model import Endpoint, Event, Identity, Instance, Invalid, Service
+from lbctl.redaction import masked_text
 
 if TYPE_CHECKING:
     from lbctl.etcd.client import TimeToLive
@@ -20,6 +22,7 @@ if TYPE_CHECKING:
 GONE_FOR_S = 5.0
 CHANGED_FOR_S = 10.0
 _EVENTS_KEPT = 200
+_KEYS_TOLD = 3  # of an address, one by one
 _FINE = ("SERVING", "UNIMPLEMENTED")
 
 
@@ -38,9 +41,14 @@ class Told(NamedTuple):
 
 @dataclass(slots=True)
 class _Known:
-    """One instance of the service, and when what was learned about it."""
+    """One backend of the service, its keys, and when what was learned about it.
 
+    ``instance`` is called by the oldest key, and as the newest describes it; that one ``counts``.
+    """
+
+    keys: dict[str, Instance]
     instance: Instance
+    counts: Instance
     joined_s: float | None = None  # None: it was there when the watch began
     left_s: float | None = None
     health: Health | None = None
@@ -62,7 +70,7 @@ class Book:
         self.revision = 0
         self.checking = False
         self._started_at = started_at
-        self._known: dict[Identity, _Known] = {}
+        self._known: dict[Endpoint, _Known] = {}
         self._gone: list[_Known] = []
         self._leases: dict[int, _LeaseSeen] = {}
         self._events: deque[Event] = deque(maxlen=_EVENTS_KEPT)
@@ -72,7 +80,7 @@ class Book:
 
     @property
     def instances(self) -> list[Instance]:
-        """The instances of now, in key order."""
+        """The backends of now, one instance for each address, in key order."""
         return [known.instance for known in self._ordered(self._known.values())]
 
     def lease_age(self, lease: int, t_s: float) -> float | None:
@@ -92,17 +100,14 @@ class Book:
     def take(self, service: Service, revision: int, invalid: Sequence[Invalid], t_s: float) -> list[Told]:
         """Replace what is known by a newer description of the service, and return what changed."""
         self.revision = revision
-        fresh = {each.identity: each for each in service.instances}
+        fresh = _by_address(service.instances)
         kept = {each.key: "its key is unusable now" for each in invalid}
         kept |= {each.key: "its key has another address now" for each in service.instances}
-        gone = sorted(self._known.keys() - fresh.keys())
-        told = [self._leave(each, t_s, kept.get(each.key)) for each in gone]
-        for identity, instance in fresh.items():
-            known = self._known.get(identity)
-            if known is None:
-                told.append(self._join(instance, t_s))
-            else:
-                told += self._update(known, instance, t_s)
+        gone = sorted(self._known.keys() - fresh.keys(), key=lambda each: self._known[each].instance.identity)
+        told = [self._leave(each, t_s, kept) for each in gone]
+        for endpoint, under in fresh.items():
+            known = self._known.get(endpoint)
+            told += [self._join(endpoint, under, t_s)] if known is None else self._update(known, under, kept, t_s)
         told += [self._flaw(each, t_s) for each in invalid if each not in self._invalid]
         self._invalid = tuple(invalid)
         self._forget_leases()
@@ -130,9 +135,9 @@ class Book:
         text = f"synced again at rev {self.revision}{away}, by {endpoint}"
         return self._tell(Event(t_s, "resync", None, text, "good"))
 
-    def checked(self, identity: Identity, health: Health, t_s: float) -> Told | None:
+    def checked(self, endpoint: Endpoint, health: Health, t_s: float) -> Told | None:
         """Take a health check's answer; returns what to tell where it changed, or was bad from the start."""
-        known = self._known.get(identity)
+        known = self._known.get(endpoint)
         if known is None:
             return None
         before, known.health = known.health, health
@@ -143,7 +148,7 @@ class Book:
         text += f" ({health.detail})" if health.detail else ""
         known.change, known.changed_s = "health", t_s
         level = "good" if status in _FINE else "bad"
-        return self._tell(Event(t_s, "health", known.instance.address, text, level), known.instance)
+        return self._tell(Event(t_s, "health", known.instance.address, text, level), known.counts)
 
     def log(self, text: str, t_s: float) -> Told:
         """Take a line that something in the process wrote."""
@@ -168,36 +173,70 @@ class Book:
             checking=self.checking,
         )
 
-    def _join(self, instance: Instance, t_s: float) -> Told:
-        joined = t_s if self._begun else None
-        self._known[instance.identity] = _Known(instance, joined)
-        text = f"weight {instance.effective_weight}, {self._lease_text(instance.lease)}"
-        text += f" (rev {instance.mod_revision})" if self._begun else f", there since rev {instance.create_revision}"
-        text += "".join(f"; {warning}" for warning in instance.warnings)
-        return self._told(Event(t_s, "joined", instance.address, text, "good"), instance)
+    def _join(self, endpoint: Endpoint, under: dict[str, Instance], t_s: float) -> Told:
+        known = _Known(under, *_described(under), t_s if self._begun else None)
+        self._known[endpoint] = known
+        self._gone = [each for each in self._gone if each.instance.endpoint != endpoint]
+        counts, since = known.counts, min(each.create_revision for each in under.values())
+        text = f"weight {counts.effective_weight}, {self._lease_text(counts.lease)}"
+        text += f", under {len(under):,} keys" if len(under) > 1 else ""
+        text += f" (rev {counts.mod_revision})" if self._begun else f", there since rev {since}"
+        text += "".join(f"; {warning}" for warning in counts.warnings)
+        return self._told(Event(t_s, "joined", counts.address, text, "good"), counts)
 
-    def _leave(self, identity: Identity, t_s: float, kept: str | None) -> Told:
-        known = self._known.pop(identity)
+    def _leave(self, endpoint: Endpoint, t_s: float, kept: Mapping[str, str]) -> Told:
+        known = self._known.pop(endpoint)
         known.left_s = t_s
         self._gone.append(known)
-        instance = known.instance
-        seen = self._leases.get(instance.lease)
-        why = kept or "key deleted"
-        if not kept and instance.lease and seen is not None and seen.left is None:
-            why = "its lease is gone (expired or revoked)"
-        return self._told(Event(t_s, "left", instance.address, f"{why} (rev {self.revision})", "bad"), instance)
+        counts, number = known.counts, len(known.keys)
+        why = self._why_gone(counts, kept)
+        text = why if number == 1 else f"all of its {number:,} keys are gone; of the newest: {why}"
+        return self._told(Event(t_s, "left", counts.address, f"{text} (rev {self.revision})", "bad"), counts)
 
-    def _update(self, known: _Known, instance: Instance, t_s: float) -> list[Told]:
-        before, known.instance = known.instance, instance
-        changes = list(differences(before, instance))
-        if changes:
-            known.change, known.changed_s = changes[0][0].removeprefix("log"), t_s
-        suffix = f" (rev {instance.mod_revision})"
-        events = (Event(t_s, kind, instance.address, text + suffix, "change") for kind, text in changes)
-        return [self._told(event, instance) for event in events]
+    def _why_gone(self, instance: Instance, kept: Mapping[str, str]) -> str:
+        """``kept`` is what became of the keys that are still there."""
+        if instance.key in kept:
+            return kept[instance.key]
+        seen = self._leases.get(instance.lease)
+        if instance.lease and seen is not None and seen.left is None:
+            return "its lease is gone (expired or revoked)"
+        return "key deleted"
+
+    def _update(self, known: _Known, under: dict[str, Instance], kept: Mapping[str, str], t_s: float) -> list[Told]:
+        """Take the newest keys of an address that is known; what only an older key says changes nothing."""
+        told = list(self._key_changes(known, under, kept, t_s))
+        before, (known.instance, known.counts) = known.counts, _described(under)
+        after, known.keys = known.counts, under
+        changes = list(differences(before, after))
+        if changes or told:
+            known.change, known.changed_s = changes[0][0].removeprefix("log") if changes else "keys", t_s
+        suffix = f" (rev {after.mod_revision if before.key == after.key else self.revision})"
+        events = (Event(t_s, kind, after.address, text + suffix, "change") for kind, text in changes)
+        return [*told, *(self._told(event, after) for event in events)]
+
+    def _key_changes(
+        self, known: _Known, under: dict[str, Instance], kept: Mapping[str, str], t_s: float
+    ) -> Iterator[Told]:
+        """Tell of the keys that an address has more or less of, and of changes to those that do not count."""
+        came = [under[key] for key in sorted(under.keys() - known.keys.keys())]
+        went = [known.keys[key] for key in sorted(known.keys.keys() - under.keys())]
+        lines = [(each, f"also under {masked_text(each.key)}") for each in came[:_KEYS_TOLD]]
+        lines += [
+            (each, f"no longer under {masked_text(each.key)}: {self._why_gone(each, kept)}")
+            for each in went[:_KEYS_TOLD]
+        ]
+        for more, words in ((came[_KEYS_TOLD:], "also under"), (went[_KEYS_TOLD:], "no longer under")):
+            lines += [(more[0], f"{words} {len(more):,} more keys")] if more else []
+        counts = {known.counts.key, _described(under)[1].key}
+        for key in sorted((under.keys() & known.keys.keys()) - counts):
+            older = f"under {masked_text(key)}, which is not its newest key"
+            lines += [(under[key], f"{text} {older}") for _, text in differences(known.keys[key], under[key])]
+        for instance, text in lines:
+            event = Event(t_s, "log", instance.address, f"{text} (rev {self.revision})", "change")
+            yield self._told(event, instance)
 
     def _flaw(self, invalid: Invalid, t_s: float) -> Told:
-        text = f"unusable key {invalid.key}: {invalid.reason} [{invalid.code}]"
+        text = f"unusable key {masked_text(invalid.key)}: {invalid.reason} [{invalid.code}]"
         return self._told(Event(t_s, "log", None, text, "bad"))
 
     def _lease_text(self, lease: int) -> str:
@@ -222,11 +261,12 @@ class Book:
             age_s=seen_s,
             seen_s=seen_s,
             gone_s=None if known.left_s is None else t_s - known.left_s,
+            keys=len(known.keys),
             change=f"{known.change} {t_s - (known.changed_s or 0.0):.0f}s" if fresh else "",
         )
 
     def _forget_leases(self) -> None:
-        used = {known.instance.lease for known in self._known.values()}
+        used = {each.lease for known in self._known.values() for each in known.keys.values()}
         self._leases = {lease: seen for lease, seen in self._leases.items() if lease in used}
 
     def _remember(self, told: list[Told]) -> list[Told]:
@@ -248,12 +288,26 @@ class Book:
         return sorted(known, key=lambda each: each.instance.identity)
 
 
+def _by_address(instances: Iterable[Instance]) -> dict[Endpoint, dict[str, Instance]]:
+    found: dict[Endpoint, dict[str, Instance]] = {}
+    for each in instances:
+        found.setdefault(each.endpoint, {})[each.key] = each
+    return found
+
+
+def _described(under: Mapping[str, Instance]) -> tuple[Instance, Instance]:
+    """One backend as it is called, and the key that describes it."""
+    return distinct(under.values())[0], next(iter(decisive(under.values())))
+
+
 def _state(known: _Known) -> str:
-    """Return ready, draining, down, gone or unknown, as far as registry and health checks tell."""
+    """Return ready, draining, down, gone, not_grpc or unknown, as far as registry and health checks tell."""
     if known.left_s is not None:
         return "gone"
     if known.instance.status is not None or known.instance.effective_weight == 0:
         return "draining"
+    if not known.instance.speaks_grpc:
+        return "not_grpc"
     if known.health is None:
         return "unknown"
     return "ready" if known.health.status in _FINE else "down"

@@ -8,14 +8,18 @@ from lbctl.model import Instance
 
 
 def differences(before: Instance, after: Instance) -> Iterable[tuple[str, str]]:
-    """Yield kind and text of everything that changed; a key that was written again as it was changed nothing."""
+    """Yield kind and text of everything that changed; a key that was written again as it was changed nothing.
+
+    Of two different keys of one backend only what they say of it is compared, and not when or how they were written.
+    """
+    same_key = before.key == after.key
     if before.effective_weight != after.effective_weight:
         yield "weight", f"weight {before.effective_weight} -> {after.effective_weight}"
     if before.status != after.status:
         yield "drain", f"status {before.status or 'up'} -> {after.status or 'up'}"
-    if before.create_revision != after.create_revision:
+    if same_key and before.create_revision != after.create_revision:
         yield "log", "registered again"
-    elif bool(before.lease) != bool(after.lease):  # another lease is a mere renewal
+    elif same_key and bool(before.lease) != bool(after.lease):  # another lease is a mere renewal
         yield "log", "now under a lease" if after.lease else "now without a lease"
     changed = _changed_keys(before.metadata, after.metadata)
     if changed:

@@ -11,11 +11,11 @@ from lbctl.model import Event, Instance
 
 @dataclass(frozen=True, slots=True)
 class WatchRow:
-    """One instance; None where something is not known. ``gone_s`` is set for one that left and is still shown."""
+    """One backend, whatever the number of its keys; None where something is not known. ``gone_s`` is set for one that left and is still shown."""
 
     instance: Instance
     share: float | None  # 0..1, by weight, among those in rotation
-    state: str  # ready | draining | down | gone | unknown
+    state: str  # ready | draining | down | gone | not_grpc | unknown
     health: str | None  # SERVING, NOT_SERVING, UNKNOWN, UNIMPLEMENTED, REFUSED, TIMEOUT ...; None: not checked
     rtt_us: float | None
     ttl_s: float | None  # left on the lease; None without a lease, or before it was asked for
@@ -23,6 +23,7 @@ class WatchRow:
     age_s: float | None
     seen_s: float | None = None  # seconds since it joined during this watch; None: it was there before
     gone_s: float | None = None  # seconds since it left
+    keys: int = 1  # that have its address
     change: str = ""  # what changed in the last seconds and when, in 7 cells: "wt 4s", "new"
 
 

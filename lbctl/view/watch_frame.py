@@ -36,22 +36,21 @@ _EVENTS_LEAST = 3  # a rule and two lines
 class WatchUi:
     """What the person at the watch has chosen."""
 
-    selected: tuple[str, str] | None = None
+    selected: str | None = None  # its address: each has one row
     help: bool = False
     can_type: bool = True
 
     def position(self, rows: tuple[WatchRow, ...]) -> int:
         """Where the selected instance is; 0 if it is not there."""
         for index, row in enumerate(rows):
-            if (row.instance.key, row.instance.address) == self.selected:
+            if row.instance.address == self.selected:
                 return index
         return 0
 
     def select(self, rows: tuple[WatchRow, ...], index: int) -> None:
         """Select the instance at an index, clamped to the rows there are."""
         if rows:
-            instance = rows[min(max(index, 0), len(rows) - 1)].instance
-            self.selected = (instance.key, instance.address)
+            self.selected = rows[min(max(index, 0), len(rows) - 1)].instance.address
 
 
 class _Column(NamedTuple):
@@ -81,8 +80,8 @@ def table_rows(report: WatchReport, height: int) -> int:
 
 
 def in_rotation(report: WatchReport) -> tuple[int, int]:
-    """How many instances are ready, of how many that are there."""
-    present = [row for row in report.rows if row.gone_s is None]
+    """How many instances are ready, of how many that are there and speak gRPC."""
+    present = [row for row in report.rows if row.gone_s is None and row.instance.speaks_grpc]
     return sum(row.state == "ready" for row in present), len(present)
 
 
@@ -103,7 +102,10 @@ def _title(report: WatchReport, width: int, look: Look) -> str:
 def _rule(report: WatchReport, width: int, look: Look) -> str:
     ready, present = in_rotation(report)
     rows = [row for row in report.rows if row.gone_s is None]
-    words = [f"weight {count(sum(row.instance.effective_weight for row in rows))}"]
+    called = [row for row in rows if row.instance.speaks_grpc]
+    words = [f"weight {count(sum(row.instance.effective_weight for row in called))}"]
+    if len(rows) > len(called):
+        words.append(f"{len(rows) - len(called)} not gRPC")
     draining = sum(row.state == "draining" for row in rows)
     if draining:
         words.append(f"{draining} draining")
@@ -157,7 +159,11 @@ def _mark(row: WatchRow, look: Look) -> tuple[str, str]:
     style, glyphs = look
     if row.gone_s is not None:
         return style.muted, "-"
-    table = {"ready": (style.ok, glyphs.ready), "down": (style.err, glyphs.gone)}
+    table = {
+        "ready": (style.ok, glyphs.ready),
+        "down": (style.err, glyphs.gone),
+        "not_grpc": (style.muted, glyphs.aside),
+    }
     return table.get(row.state, (style.warn, glyphs.half))
 
 
@@ -172,6 +178,8 @@ def _share(row: WatchRow, width: int, look: Look) -> str:
 
 def _health(row: WatchRow, width: int, look: Look) -> str:
     style = look.style
+    if row.state == "not_grpc":
+        return look.paint(style.muted, look.left(look.show(str(row.instance.protocol)), width))
     text = "gone" if row.gone_s is not None else (row.health or "-")
     good = text in ("SERVING", "UNIMPLEMENTED")
     role = style.muted if text in ("-", "gone") else style.ok if good else style.err
@@ -214,7 +222,8 @@ def _lease(row: WatchRow, width: int, look: Look) -> str:
 
 
 def _key(row: WatchRow, width: int, look: Look) -> str:
-    return look.paint(look.style.muted, look.elide_left(look.show(row.instance.key), width))
+    more = f" and {row.keys - 1:,} more" if row.keys > 1 else ""
+    return look.paint(look.style.muted, look.elide_left(look.show(row.instance.key) + more, width))
 
 
 _COLUMNS = (

@@ -9,6 +9,7 @@ from lbctl.commands.watch_book import CHANGED_FOR_S, GONE_FOR_S, Book, Told
 from lbctl.etcd.client import TimeToLive
 from lbctl.model import Endpoint, Instance, Invalid, Service
 from lbctl.rpc.health import Health, Status
+from lbctl.view.watch_frame import in_rotation
 
 
 def instance(port: int, weight: int | None = 1, lease: int = 0, **changes: object) -> Instance:
@@ -159,14 +160,14 @@ def test_a_store_that_was_replaced_starts_again_at_its_own_revision() -> None:
 
 def test_health_is_told_when_it_is_bad_and_when_it_changes() -> None:
     book = begun(instance(1))
-    identity = instance(1).identity
-    assert book.checked(identity, Health(Status.SERVING, 0.0004), 1.0) is None
+    place = instance(1).endpoint
+    assert book.checked(place, Health(Status.SERVING, 0.0004), 1.0) is None
     assert book.report(1.0).rows[0].state == "ready"
     assert book.report(1.0).rows[0].rtt_us == 400.0
-    down = book.checked(identity, Health(Status.REFUSED, None, "connection refused"), 2.0)
+    down = book.checked(place, Health(Status.REFUSED, None, "connection refused"), 2.0)
     assert down is not None
     assert lines([down]) == ["health 127.0.0.1:1 SERVING -> REFUSED (connection refused)"]
-    assert book.checked(identity, Health(Status.REFUSED, None, "connection refused"), 3.0) is None
+    assert book.checked(place, Health(Status.REFUSED, None, "connection refused"), 3.0) is None
     assert (book.report(3.0).rows[0].state, book.report(3.0).rows[0].change) == ("down", "health 1s")
 
 
@@ -187,4 +188,94 @@ def test_a_lease_runs_down_between_two_questions_and_never_below_nothing() -> No
 def test_a_health_answer_for_one_that_left_meanwhile_is_nothing() -> None:
     book = begun(instance(1))
     book.take(service(), 11, (), 1.0)
-    assert book.checked(instance(1).identity, Health(Status.REFUSED), 1.5) is None
+    assert book.checked(instance(1).endpoint, Health(Status.REFUSED), 1.5) is None
+
+
+def twice(port: int, key: str, revision: int, weight: int = 1) -> Instance:
+    """Another key of an address."""
+    made = instance(port, weight)
+    return replace(made, key=f"/services/echo/{key}", create_revision=revision, mod_revision=revision)
+
+
+def test_another_key_of_an_address_is_no_other_backend() -> None:
+    book = begun(instance(1, 5))
+    told = book.take(service(instance(1, 5), twice(1, "b", 11, weight=7)), 11, (), 4.0)
+    assert lines(told) == [
+        "log 127.0.0.1:1 also under /services/echo/b (rev 11)",
+        "weight 127.0.0.1:1 weight 5 -> 7 (rev 11)",
+    ]
+    assert [each.instance and each.instance.key for each in told] == ["/services/echo/b"] * 2
+    (row,) = book.report(5.0).rows
+    assert (row.instance.key, row.instance.weight, row.keys, row.share) == ("/services/echo/127.0.0.1:1", 7, 2, 1.0)
+    assert row.change == "weight 1s"
+    told = book.take(service(instance(1, 5)), 12, (), 6.0)
+    assert lines(told) == [
+        "log 127.0.0.1:1 no longer under /services/echo/b: key deleted (rev 12)",
+        "weight 127.0.0.1:1 weight 7 -> 5 (rev 12)",
+    ]
+    assert [row.keys for row in book.report(7.0).rows] == [1]
+
+
+def test_a_backend_with_several_keys_joins_and_leaves_once() -> None:
+    book = begun()
+    keys = [twice(1, f"k{number}", 20 + number) for number in range(3)]
+    assert lines(book.take(service(*keys), 22, (), 1.0)) == [
+        "joined 127.0.0.1:1 weight 1, no lease, under 3 keys (rev 22)"
+    ]
+    assert lines(book.take(service(), 23, (), 2.0)) == [
+        "left 127.0.0.1:1 all of its 3 keys are gone; of the newest: key deleted (rev 23)"
+    ]
+    assert [row.state for row in book.report(2.5).rows] == ["gone"]
+    book.take(service(keys[0]), 24, (), 3.0)
+    assert [row.state for row in book.report(3.5).rows] == ["unknown"]
+
+
+def test_many_keys_that_come_and_go_at_once_are_counted() -> None:
+    book = begun(instance(1))
+    more = [twice(1, f"k{number}", 20 + number) for number in range(6)]
+    told = lines(book.take(service(instance(1), *more), 25, (), 1.0))
+    assert told[2:] == [
+        "log 127.0.0.1:1 also under /services/echo/k2 (rev 25)",
+        "log 127.0.0.1:1 also under 3 more keys (rev 25)",
+    ]
+    assert lines(book.take(service(instance(1)), 26, (), 2.0))[-1] == (
+        "log 127.0.0.1:1 no longer under 3 more keys (rev 26)"
+    )
+
+
+def test_what_an_older_key_says_is_told_and_changes_nothing() -> None:
+    newest = twice(1, "b", 11, weight=7)
+    book = begun(instance(1, 5), newest)
+    told = book.take(service(instance(1, 3, mod_revision=12), newest), 12, (), 4.0)
+    assert lines(told) == [
+        "log 127.0.0.1:1 weight 5 -> 3 under /services/echo/127.0.0.1:1, which is not its newest key (rev 12)"
+    ]
+    assert [row.instance.weight for row in book.report(5.0).rows] == [7]
+
+
+def test_a_key_that_turns_to_another_known_address_is_told_of_both() -> None:
+    book = begun(instance(1), twice(1, "b", 5), instance(2))
+    moved = twice(2, "b", 5)
+    told = book.take(service(instance(1), instance(2), moved), 12, (), 4.0)
+    assert lines(told) == [
+        "log 127.0.0.1:1 no longer under /services/echo/b: its key has another address now (rev 12)",
+        "log 127.0.0.1:2 also under /services/echo/b (rev 12)",
+    ]
+
+
+def test_events_have_no_secret_of_a_key() -> None:
+    book = begun(instance(1))
+    flaw = Invalid("/x/tri%3A%2F%2Fh%3Ftoken%3Dhunter2", "dubbo", "no_port", "no port")
+    told = lines(book.take(service(instance(1), twice(1, "b?token=hunter2", 11)), 11, (flaw,), 4.0))
+    assert told == [
+        "log 127.0.0.1:1 also under /services/echo/b?token=*** (rev 11)",
+        "log - unusable key /x/tri%3A%2F%2Fh%3Ftoken%3D***: no port [no_port]",
+    ]
+
+
+def test_one_that_speaks_another_protocol_has_no_share_and_is_not_waited_for() -> None:
+    book = begun(instance(1), instance(2, protocol="http"))
+    book.checked(instance(1).endpoint, Health(Status.SERVING, 0.001), 1.0)
+    report = book.report(2.0)
+    assert [(row.state, row.share) for row in report.rows] == [("ready", 1.0), ("not_grpc", 0.0)]
+    assert in_rotation(report) == (1, 1)
