@@ -248,6 +248,16 @@ async def test_what_prometheus_knows_of_the_servers_stands_beside_what_the_clien
     assert found.findings == ()
 
 
+async def test_prometheus_knows_given_backends_as_well() -> None:
+    async with backend() as only:
+        given = (Instance(str(only), "backends", "backends", only, 1),)
+        async with prometheus_with({prometheus.CPU: {str(only): 0.5}}) as url:
+            found = await examined(None, given=given, probe=20, prometheus=url)
+    (row,) = found.beside
+    assert (row.address, row.server.cpu, row.server.rps) == (str(only), 0.5, None)
+    assert found.findings == ()
+
+
 @pytest.mark.parametrize("status", ["error", "unreachable"])
 async def test_a_prometheus_that_does_not_answer_is_told_and_the_rest_is_examined(etcd: Etcd, status: str) -> None:
     async with prometheus_with({}, status) as url:

@@ -16,6 +16,7 @@ from lbctl.etcd.events import Change, Changes
 from tests.demo.watching import until
 from tests.doctor.forwarding import forwarding
 from tests.doctor.ward import backend, examined, registry_in, seen
+from tests.etcd.guarding import READER, guard
 from tests.etcd.members import cluster, member
 
 
@@ -54,6 +55,32 @@ async def test_a_watch_that_is_refused_is_found(etcd: Etcd, etcd_server: EtcdSer
         found = await examined(behind, select=("LB103",))
     assert [each.code for each in found.findings] == ["LB103"]
     assert "no streams here" in found.findings[0].symptom.what
+
+
+async def test_who_may_read_the_services_alone_may_watch_all_that_clients_watch(own_etcd: EtcdServer) -> None:
+    config = EtcdConfig((own_etcd.endpoint,))
+    async with AsyncExitStack() as stack:
+        open_to_all = await stack.enter_async_context(Etcd(config))
+        registry = await registry_in(open_to_all)
+        for service in ("echo", "shop"):
+            await registry.add(await stack.enter_async_context(backend()), service=service)
+        await guard(config, (b"/services/",))
+        reader = await stack.enter_async_context(Etcd(EtcdConfig((own_etcd.endpoint,), *READER)))
+        found = await examined(reader, probe=20)
+    assert [each.name for each in found.services] == ["echo", "shop"]
+    assert seen(found) == []
+    assert "LB103" in found.checks
+    assert {each.code for each in found.skipped} == {"LB501"}  # nobody asked for a write
+
+
+async def test_a_watch_that_is_refused_for_every_service_is_one_finding(etcd: Etcd, etcd_server: EtcdServer) -> None:
+    registry = await registry_in(etcd)
+    for service in ("echo", "shop"):
+        await registry.add("127.0.0.1:1", service=service)
+    async with forwarding(etcd_server.endpoint) as address, Etcd(EtcdConfig((address,))) as behind:
+        found = await examined(behind, select=("LB103",))
+    assert seen(found) == [("LB103", "error", "/services/echo/")]
+    assert found.findings[0].symptom.what.endswith("(and 1 more prefix)")
 
 
 async def test_a_clock_that_is_not_ours_is_found(etcd: Etcd) -> None:

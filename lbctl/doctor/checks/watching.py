@@ -51,7 +51,7 @@ def _first_of_each(refused: Iterable[tuple[str, str]]) -> Iterable[tuple[str, st
 
 def _symptom(case: Case, where: str, why: str, refused: dict[str, str]) -> Symptom:
     more = sum(each == why for each in refused.values()) - 1
-    what = f"{why} (and {more} more prefixes)" if more else why
+    what = f"{why} (and {more} more prefix{'es' if more > 1 else ''})" if more else why
     return Symptom(what, where, command=case.etcdctl("watch", "--prefix", where))
 
 
