@@ -78,15 +78,17 @@ def _is_group(annotation: object) -> bool:
     return isinstance(annotation, type) and issubclass(annotation, Flags)
 
 
-def completed(args: Sequence[str], alone: Collection[str]) -> list[str]:
-    """The arguments with ``on`` behind every option of these that is followed by nothing like ``name=value``."""
+def completed(args: Sequence[str], alone: Mapping[str, Collection[str]]) -> list[str]:
+    """The arguments with ``on`` behind every option of these that no value follows: ``name=value``, or its words."""
     whole: list[str] = []
     for place, argument in enumerate(args):
         whole.append(argument)
         if argument == "--":
             return [*whole, *args[place + 1 :]]
         following = args[place + 1] if place + 1 < len(args) else "-"
-        if argument in alone and following != "on" and (following.startswith("-") or "=" not in following):
+        if argument not in alone or following == "on" or following in alone[argument]:
+            continue
+        if following.startswith("-") or "=" not in following:
             whole.append("on")
     return whole
 
@@ -94,13 +96,14 @@ def completed(args: Sequence[str], alone: Collection[str]) -> list[str]:
 class GroupedCommand(TyperCommand):
     """A command whose plain help has its options under the titles that the boxes have on a terminal.
 
-    An option whose metavar is in brackets, like ``[K=V,...]``, may stand alone: then its value is ``on``.
+    An option whose metavar is in brackets, like ``[K=V,...]`` or ``[github|auto]``, may stand alone: then its value is
+    ``on``.
     """
 
     def parse_args(self, ctx: Any, args: list[str]) -> Any:  # noqa: ANN401 - typer has no names for them
         """Complete options that stand alone."""
         alone = {
-            name
+            name: (parameter.metavar or "").strip("[]").split("|")
             for parameter in self.get_params(ctx)
             if (getattr(parameter, "metavar", None) or "").startswith("[") and parameter.param_type_name == "option"
             for name in parameter.opts

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from dataclasses import replace
 from typing import TYPE_CHECKING, Annotated
 
 import typer
@@ -15,6 +16,7 @@ from lbctl.cli.options import detail, with_settings
 from lbctl.cli.request_options import RequestFlags, StreamFlags
 from lbctl.cli.retry_options import RetryFlags
 from lbctl.cli.settings import Settings
+from lbctl.cli.verdict_options import VerdictFlags
 
 if TYPE_CHECKING:
     from lbctl.commands.hammer import Finished, Hammer, Tell
@@ -62,6 +64,7 @@ def hammer(
     again: RetryFlags,
     guards: GuardFlags,
     connection: ConnectionFlags,
+    verdict: VerdictFlags,
     result: ResultFlags,
     settings: Settings,
 ) -> int:
@@ -76,6 +79,7 @@ def hammer(
     service, method = split_target(service, method, direct=direct)
     wanted = build(service, method, load, request, stream, connection, settings, os.environ, hash_keys, again, guards)
     caps = caps_of(settings, result.ui or "auto", result.fps)
+    wanted = replace(wanted, thresholds=tuple(verdict.threshold or ()), abort_on=tuple(verdict.abort_on or ()))
     with Sink(settings, caps, result, wanted.service) as sink:
         for slip in slips(request):
             sink.note(f"note: {slip}")

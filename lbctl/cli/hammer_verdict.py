@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from lbctl.errors import ExitCode, LbctlError
 from lbctl.model import Code
 from lbctl.stats.report import Report
+from lbctl.view.outcomes import sentence
 
 
 class CheckFailed(LbctlError):
@@ -17,13 +18,33 @@ class CheckFailed(LbctlError):
 
 def verdict(report: Report, *, strict: bool) -> CheckFailed | None:
     """What does not hold, a sentence a line; None where all is well."""
-    found = [*_dropped(report), *_unexpected(report), *(_anomalies(report) if strict else ())]
+    found = [
+        *_aborted(report),
+        *_broken(report),
+        *_dropped(report),
+        *_unexpected(report),
+        *(_anomalies(report) if strict else ()),
+    ]
     if not found:
         return None
     return CheckFailed("\n".join(found), _HINT if report.dropped else "")
 
 
 _HINT = "lower -r, or allow more: -c and --max-outstanding"
+
+
+def _aborted(report: Report) -> Iterator[str]:
+    """Conditions that must not become true; one of them may have ended the run."""
+    for found in report.abort_on:
+        if not found.ok:
+            yield f"--abort-on {found.expr}: {sentence(found)}"
+
+
+def _broken(report: Report) -> Iterator[str]:
+    """Thresholds that do not hold."""
+    for found in report.thresholds:
+        if not found.ok:
+            yield f"--threshold {found.expr}: {sentence(found)}"
 
 
 def _dropped(report: Report) -> Iterator[str]:

@@ -15,6 +15,7 @@ from lbctl.clock import Clock
 from lbctl.commands.calling import Calling, Payload, described, undescribed
 from lbctl.commands.following import backends_of, called, followed
 from lbctl.commands.hash_keys import keys_of, one_key
+from lbctl.commands.judging import Judge
 from lbctl.commands.reach import Reach, Reaching, ready_for
 from lbctl.commands.repeating import Configured
 from lbctl.commands.screen import Screen
@@ -33,6 +34,7 @@ from lbctl.rpc.obstacle import Obstacle, hint, listed, of_reason
 from lbctl.rpc.options import ConnectionOptions
 from lbctl.rpc.tls import Credentials
 from lbctl.stats.report import Report
+from lbctl.stats.thresholds import Abort, Threshold
 from lbctl.wire.request import Request
 
 _SCHEMA_TIMEOUT_S: Final = 3.0
@@ -67,6 +69,8 @@ class Hammer:
     hash_key: Source | None = None
     guards: GuardPlan = field(default_factory=GuardPlan)
     limits: WeightLimits = field(default_factory=WeightLimits)  # of weights in the registry
+    thresholds: tuple[Threshold, ...] = ()
+    abort_on: tuple[Abort, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -118,6 +122,7 @@ async def _run(
     await require(request.policy.name, request.engine, trailers=wants_trailers(request.policy))
     request = replace(request, plan=request.repeating.plan(request.plan, calling.method))
     load = Run(_task(request, service, reaching, calling), clock)
+    judge = Judge(request.thresholds, request.abort_on)
     for note in (*request.notes, *request.repeating.notes(calling.method, outgrows=calling.outgrows(REPLAY_BUFFER))):
         tell.note(f"note: {note}")
     if request.hash_key is not None and request.hash_key.is_constant:
@@ -131,9 +136,10 @@ async def _run(
             await _require_one(load, service, reaching)
             interrupts.mean(load.stop, load.abort)
             async with screen.showing(load.report, load.hand):
-                await load.drive()
+                with judge.watching(load):
+                    await load.drive()
             interrupts.mean()  # it has ended; what is left to do is quick, and must not be lost
-        return load.report()
+        return judge.judged(load.report())
     finally:
         await load.aclose()
 

@@ -240,7 +240,11 @@ class Run:
 
     def stop(self) -> None:
         """Issue nothing more, let what is in flight finish; before the first call nothing will be issued."""
-        self._close("interrupted")
+        self.end("interrupted")
+
+    def end(self, why: str) -> None:
+        """Stop as ``stop`` does, for a reason of the caller's, which the report gives as that of its end."""
+        self._close(why)
 
     def abort(self) -> None:
         """Cancel what is in flight and end now."""

@@ -236,7 +236,7 @@ def _balance(name: str, report: Report) -> Seen:
     if value is not None:
         return Seen(value * 100 if name == "max_delta" else value)
     if name in ("p_value", "chi2", "effect") and balance.verdict != "too_few":
-        return Seen(None, f"policy {report.policy} is not judged as chance; max_delta<2pp is about any")
+        return Seen(None, f"{report.policy} does not pick by chance; max_delta is about any policy")
     return Seen(None, balance.note or "nothing was picked")
 
 

@@ -20,3 +20,10 @@ class Outcome:
     limit: float
     backend: str | None = None
     reason: str = ""
+
+    @property
+    def figure(self) -> str:
+        """The value in its unit, exact to a thousandth."""
+        if self.value is None:
+            return "none"
+        return f"{self.value:,.3f}".rstrip("0").rstrip(".") + self.unit

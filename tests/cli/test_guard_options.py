@@ -17,7 +17,7 @@ from lbctl.cli.guard_options import GuardFlags, guards_of, parse_threshold
 from lbctl.errors import UsageError
 
 POLICY = ALL_POLICIES["round_robin"]
-ALONE = ("--health-check", "--outlier-detection")
+ALONE = {"--health-check": ["K=V,..."], "--outlier-detection": ["K=V,..."], "--ci": ["github", "junit=FILE", "auto"]}
 
 
 @pytest.mark.parametrize(("typed", "whole"), [
@@ -30,6 +30,11 @@ ALONE = ("--health-check", "--outlier-detection")
     ("--health-check --outlier-detection echo", "--health-check on --outlier-detection on echo"),
     ("echo -- --health-check", "echo -- --health-check"),
     ("--zone eu", "--zone eu"),
+    ("--ci", "--ci on"),
+    ("--ci github echo", "--ci github echo"),
+    ("--ci junit=a.xml echo", "--ci junit=a.xml echo"),
+    ("--ci echo", "--ci on echo"),
+    ("--ci -- lbctl", "--ci on -- lbctl"),
     ("", ""),
 ])  # fmt: skip
 def test_an_option_that_stands_alone_is_completed(typed: str, whole: str) -> None:
