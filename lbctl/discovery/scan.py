@@ -12,7 +12,7 @@ from lbctl.discovery.codecs import CODECS
 from lbctl.discovery.codecs.skipped import TREES
 from lbctl.etcd.client import Etcd
 from lbctl.etcd.events import Listing
-from lbctl.etcd.failures import AccessDenied, Compacted
+from lbctl.etcd.failures import AccessDenied, Compacted, Unauthenticated
 from lbctl.etcd.ranges import KeyRange, gaps, outermost, overlap, parts, prefix_range
 from lbctl.model import Entry
 
@@ -138,7 +138,7 @@ class _Scan:
                 self._take(page)
                 self._read.append(page)
         except AccessDenied as denied:
-            self._denied.append((keys, denied))
+            self._leave_out(keys, denied)
 
     async def _read_names(self, keys: KeyRange) -> None:
         try:
@@ -149,7 +149,7 @@ class _Scan:
                     await self._count_rest(KeyRange(page.entries[-1].key + b"\0", keys.end))
                     return
         except AccessDenied as denied:
-            self._denied.append((keys, denied))
+            self._leave_out(keys, denied)
 
     async def _read_candidates(self) -> None:
         """Read the values of keys that may be registrations, judged by their names."""
@@ -164,7 +164,7 @@ class _Scan:
         try:
             self._read.append(await self._etcd.values(keys, self._revision))
         except AccessDenied as denied:
-            self._denied.append((KeyRange(keys[0], keys[-1]), denied))
+            self._leave_out(KeyRange(keys[0], keys[-1]), denied)
 
     async def _count_rest(self, keys: KeyRange) -> None:
         self._pass_over(await self._etcd.count(keys), _TOO_MANY)
@@ -175,7 +175,12 @@ class _Scan:
                 self._take(await self._etcd.list(keys, keys_only=True, limit=1))
             self._pass_over(await self._etcd.count(keys), SKIPPED[tree], tree.decode())
         except AccessDenied as denied:
-            self._denied.append((keys, denied))
+            self._leave_out(keys, denied)
+
+    def _leave_out(self, keys: KeyRange, denied: AccessDenied) -> None:
+        if isinstance(denied, Unauthenticated):  # every range would be refused, after a slow check of the password
+            raise denied
+        self._denied.append((keys, denied))
 
     def _take(self, page: Listing) -> None:
         if not self._revision:

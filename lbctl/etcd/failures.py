@@ -22,6 +22,10 @@ class AccessDenied(RegistryError):
     """etcd answered and does not let us: no user, a wrong password, or a role that does not cover the keys."""
 
 
+class Unauthenticated(AccessDenied):
+    """etcd does not know who we are, whichever keys are asked for: no user, a wrong password, or no users at all."""
+
+
 class Compacted(RegistryError):
     """The revision asked for is no longer kept."""
 
@@ -95,11 +99,11 @@ _REASONS: tuple[tuple[re.Pattern[str], str], ...] = tuple(
 _DENIALS = ("permission", "unauthenticated", "auth token", "user name is empty", "revision of auth store is old")
 
 _ERRORS: tuple[tuple[grpc.StatusCode, str, type[RegistryError], str], ...] = (
-    (grpc.StatusCode.INVALID_ARGUMENT, "user name is empty", AccessDenied, HINT_USER),
-    (grpc.StatusCode.INVALID_ARGUMENT, "authentication failed", AccessDenied, "check --user and --password-file"),
-    (grpc.StatusCode.FAILED_PRECONDITION, "authentication is not enabled", AccessDenied, "leave --user out"),
+    (grpc.StatusCode.INVALID_ARGUMENT, "user name is empty", Unauthenticated, HINT_USER),
+    (grpc.StatusCode.INVALID_ARGUMENT, "authentication failed", Unauthenticated, "check --user and --password-file"),
+    (grpc.StatusCode.FAILED_PRECONDITION, "authentication is not enabled", Unauthenticated, "leave --user out"),
     (grpc.StatusCode.PERMISSION_DENIED, "", AccessDenied, "the user's role does not cover these keys"),
-    (grpc.StatusCode.UNAUTHENTICATED, "", AccessDenied, HINT_USER),
+    (grpc.StatusCode.UNAUTHENTICATED, "", Unauthenticated, HINT_USER),
     (grpc.StatusCode.OUT_OF_RANGE, "compacted", Compacted, ""),
     (grpc.StatusCode.NOT_FOUND, "lease not found", LeaseGone, ""),
     (

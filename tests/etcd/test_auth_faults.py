@@ -8,10 +8,11 @@ from contextlib import asynccontextmanager
 
 import pytest
 
+from lbctl.discovery.scan import scan
 from lbctl.etcd.client import Etcd
 from lbctl.etcd.config import EtcdConfig
 from lbctl.etcd.events import Lost, Resumed
-from lbctl.etcd.failures import AccessDenied
+from lbctl.etcd.failures import AccessDenied, Unauthenticated
 from tests.etcd.guarding import READER, ROOT, forbid, guard, permit, set_password
 from tests.etcd.members import Member, member
 from tests.etcd.mirror import Mirror, mirrored
@@ -130,3 +131,11 @@ async def test_who_is_refused_from_the_start_is_told_so_and_asks_no_more(guarded
         with pytest.raises(AccessDenied, match="permission denied"):
             await anext(etcd.watch(b"/secret/"))
         assert await guarded.served("Watch") == 0
+
+
+async def test_a_scan_with_a_wrong_password_asks_once_and_not_for_every_tree(guarded: Member) -> None:
+    before = await guarded.served("Authenticate")
+    async with Etcd(EtcdConfig((guarded.endpoint,), user=READER[0], password="wrong")) as etcd:
+        with pytest.raises(Unauthenticated, match="authentication failed"):
+            await scan(etcd, None)
+    assert await guarded.served("Authenticate") - before == 1
