@@ -157,7 +157,7 @@ async def running(
         stdout=stdout,
         stderr=PIPE,
         cwd=cwd,
-        env=_environment(etcd) | dict(environ or {}),
+        env=environment(etcd) | dict(environ or {}),
         start_new_session=True,
         limit=1 << 22,
     )
@@ -207,7 +207,7 @@ def session_of(leader: int) -> list[int]:
     return found
 
 
-def _environment(etcd: str | None) -> dict[str, str]:
+def environment(etcd: str | None) -> dict[str, str]:
     """The tester's own settings must not reach a run."""
     kept = {
         name: value

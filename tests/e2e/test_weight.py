@@ -23,7 +23,7 @@ from lbctl.demo.spec import BackendSpec
 from lbctl.etcd.client import Etcd
 from lbctl.etcd.config import EtcdConfig
 from lbctl.model import Entry
-from tests.e2e.runs import PATIENCE_S, ROOT, lbctl, running
+from tests.e2e.runs import PATIENCE_S, ROOT, environment, lbctl, running
 
 pytestmark = [pytest.mark.e2e, pytest.mark.slow]
 
@@ -64,7 +64,8 @@ class Standing:
 @pytest.fixture
 async def standing(own_etcd: EtcdServer) -> AsyncIterator[Standing]:
     """Start the three; the rule's two thresholds of latency, 10 ms and 100 ms, are far from both latencies."""
-    async with Etcd(EtcdConfig((own_etcd.endpoint,))) as etcd, backends(own_etcd.endpoint) as addresses:
+    config = EtcdConfig((own_etcd.endpoint,), dial_timeout_s=PATIENCE_S, command_timeout_s=PATIENCE_S)
+    async with Etcd(config) as etcd, backends(own_etcd.endpoint) as addresses:
         yield Standing(etcd, addresses)
 
 
@@ -190,7 +191,11 @@ async def nothing() -> None:
 async def typed(
     answer: bytes, *arguments: str, etcd: str, meanwhile: Callable[[], Awaitable[None]] = nothing
 ) -> tuple[int, str, str]:
-    """Run lbctl with a terminal as its standard input, and answer once it has asked and something has happened."""
+    """Run lbctl with a terminal as its standard input, and answer once it has asked and something has happened.
+
+    etcd has all the time that the test has: a busy machine may take longer than lbctl waits for a connection.
+    """
+    waits = {f"LBCTL_{name}_TIMEOUT": f"{PATIENCE_S:g}s" for name in ("DIAL", "COMMAND")}
     ours, theirs = pty.openpty()
     process = await asyncio.create_subprocess_exec(
         sys.executable,
@@ -200,14 +205,17 @@ async def typed(
         stdin=theirs,
         stdout=asyncio.subprocess.PIPE,
         stderr=asyncio.subprocess.PIPE,
-        env={**os.environ, "LBCTL_ENDPOINTS": etcd, "XDG_CONFIG_HOME": os.devnull, "COLUMNS": "200"},
+        env=environment(etcd) | waits | {"COLUMNS": "200"},
         start_new_session=True,
     )
     os.close(theirs)
     try:
         assert process.stderr is not None
         async with asyncio.timeout(PATIENCE_S):
-            asked = await process.stderr.readuntil(b"[y/N] ")
+            try:
+                asked = await process.stderr.readuntil(b"[y/N] ")
+            except asyncio.IncompleteReadError as ended:
+                pytest.fail(f"nobody was asked: {ended.partial.decode()}")
             await meanwhile()
             os.write(ours, answer)
             out, rest = await process.communicate()
