@@ -7,14 +7,13 @@ import sys
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Annotated, Any, Final
 
-import typer
-
-from lbctl.cli.addresses import parse_weighted_endpoints
+from lbctl.cli.arguments import AnyServiceArgument
+from lbctl.cli.check_options import backends_option, exit_zero_option, timeout_option
 from lbctl.cli.flags import Flags, one_of, option, switch
 from lbctl.cli.options import with_settings
 from lbctl.cli.policy_options import parse_policy
 from lbctl.cli.settings import Settings
-from lbctl.cli.values import parse_count, parse_positive_duration
+from lbctl.cli.values import parse_count
 from lbctl.errors import ExitCode, UsageError
 
 if TYPE_CHECKING:
@@ -77,7 +76,7 @@ class DoctorFlags(Flags):
             parse=one_of(*_LEVELS),
         ),
     ] = None
-    exit_zero: Annotated[bool, switch("--exit-zero", text="exit status 0 whatever is found", panel=_PANEL)] = False
+    exit_zero: Annotated[bool, exit_zero_option(_PANEL)] = False
     probe: Annotated[
         int | None,
         option(
@@ -102,26 +101,8 @@ class DoctorFlags(Flags):
         bool,
         switch("--canary", text="write a key of its own, with a lease of 10s, and time its event", panel=_PANEL),
     ] = False
-    timeout: Annotated[
-        float | None,
-        option(
-            "--timeout",
-            text="how long a backend may take to answer (default 1s)",
-            metavar="TIME",
-            panel=_PANEL,
-            parse=parse_positive_duration,
-        ),
-    ] = None
-    backends: Annotated[
-        Any,
-        option(
-            "--backends",
-            text="examine these instead of etcd and those in it: HOST:PORT[=WEIGHT],...",
-            metavar="LIST",
-            panel=_PANEL,
-            parse=parse_weighted_endpoints,
-        ),
-    ] = None
+    timeout: Annotated[float | None, timeout_option(_PANEL)] = None
+    backends: Annotated[Any, backends_option(_PANEL, "examine these instead of etcd and those in it")] = None
     prometheus: Annotated[
         str | None,
         option(
@@ -143,10 +124,7 @@ class DoctorFlags(Flags):
 
 @with_settings(outputs=FORMATS, layouts=True, backends=True)
 def doctor(
-    service: Annotated[
-        str | None,
-        typer.Argument(metavar="SERVICE", help="key prefix, or last part of a name", show_default=False),
-    ] = None,
+    service: AnyServiceArgument = None,
     *,
     flags: DoctorFlags,
     settings: Settings,

@@ -6,8 +6,8 @@ import sys
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Annotated, Any, Final
 
-from lbctl.cli.addresses import parse_weighted_endpoints
 from lbctl.cli.arguments import AnyServiceArgument
+from lbctl.cli.check_options import backends_option, exit_zero_option, timeout_option
 from lbctl.cli.flags import Flags, option, switch
 from lbctl.cli.options import with_settings
 from lbctl.cli.settings import Settings
@@ -46,16 +46,7 @@ class HealthFlags(Flags):
         str | None,
         option("--service", text="the gRPC service to ask about (default: the server)", metavar="NAME", panel=_PANEL),
     ] = None
-    timeout: Annotated[
-        float | None,
-        option(
-            "--timeout",
-            text="how long a backend may take to answer (default 1s)",
-            metavar="TIME",
-            panel=_PANEL,
-            parse=parse_positive_duration,
-        ),
-    ] = None
+    timeout: Annotated[float | None, timeout_option(_PANEL)] = None
     watch: Annotated[bool, switch("--watch", text="print every change, for ever", panel=_PANEL)] = False
     interval: Annotated[
         float | None,
@@ -68,17 +59,8 @@ class HealthFlags(Flags):
         ),
     ] = None
     strict: Annotated[bool, switch("--strict", text="without health checks a backend fails", panel=_PANEL)] = False
-    exit_zero: Annotated[bool, switch("--exit-zero", text="exit status 0 whatever they say", panel=_PANEL)] = False
-    backends: Annotated[
-        Any,
-        option(
-            "--backends",
-            text="ask these instead of those in etcd: HOST:PORT,...",
-            metavar="LIST",
-            panel=_PANEL,
-            parse=parse_weighted_endpoints,
-        ),
-    ] = None
+    exit_zero: Annotated[bool, exit_zero_option(_PANEL)] = False
+    backends: Annotated[Any, backends_option(_PANEL, "ask these instead of those in etcd")] = None
 
 
 @with_settings(outputs=FORMATS, layouts=True, headers=True, backends=True)
