@@ -31,6 +31,17 @@ def parse_endpoint(text: str, default_port: int | None = None) -> Endpoint:
     return Endpoint(host, _port(text, port))
 
 
+def parse_listening(text: str) -> Endpoint:
+    """``host:port`` to listen on; port 0 for any that is free, and no host for every address of this machine."""
+    given = text.strip()
+    if given.startswith(":"):
+        given = f"0.0.0.0{given}"
+    host, colon, port = given.rpartition(":")
+    if colon and re.fullmatch(r"0{1,5}", port):
+        return Endpoint(parse_endpoint(f"{host}:1").host, 0)
+    return parse_endpoint(given)
+
+
 def _split_host(text: str, given: str) -> tuple[str, str | None]:
     """Host without brackets, and the port's text where there is one."""
     if given.startswith("["):

@@ -13,6 +13,7 @@ from pathlib import Path
 from types import TracebackType
 from typing import TYPE_CHECKING, Self
 
+from lbctl.cli.line_writer import LineWriter
 from lbctl.cli.redaction import without_secrets
 from lbctl.errors import CannotCall, ExitCode, LbctlError, UsageError
 
@@ -43,6 +44,7 @@ class Sink:
         self._strict = flags.strict
         self._save = _path(flags.save, service) if flags.save is not None else None
         self._made = False  # the file of --save is ours and empty
+        self.lines = LineWriter()  # to standard output, while the run goes on
 
     def __enter__(self) -> Self:
         if self._save is not None:
@@ -81,6 +83,7 @@ class Sink:
         if report is not None:
             failure = self._saved(report)
             if not hung_up:
+                self.lines.close()
                 print(self._text(report), flush=True)  # noqa: T201
             if failure is not None:
                 raise NotSaved(f"--save: cannot write {self._save}: {_reason(failure)}")
@@ -118,24 +121,21 @@ class Sink:
         return None
 
     def _text(self, report: Report) -> str:
-        match self._settings.output:
-            case "json":
-                return self._json(report)
-            case "yaml":
-                from lbctl.view.output import as_yaml
-                from lbctl.view.run_document import run_document
+        from lbctl.view.outputs import Manner, written
+        from lbctl.view.sample_lines import run_line
+        from lbctl.view.theme import Look
 
-                return as_yaml(run_document(report))
-        from lbctl.view.summary import summary
-
-        verbose, style, glyphs = self._settings.verbose > 0, self._caps.out_style, self._caps.out_glyphs
-        return summary(report, verbose=verbose, style=style, glyphs=glyphs).rstrip()
+        settings = self._settings
+        if settings.output == "jsonl":  # its other lines are there already
+            return run_line(report)
+        look = Look(self._caps.out_style, self._caps.out_glyphs)
+        manner = Manner(look, verbose=settings.verbose > 0, headers=not settings.no_headers)
+        return written(report, settings.output or "text", manner)
 
     def _json(self, report: Report) -> str:
-        from lbctl.view.output import as_json
-        from lbctl.view.run_document import run_document
+        from lbctl.view.outputs import Manner, written
 
-        return as_json(run_document(report))
+        return written(report, "json", Manner())
 
 
 def _command() -> str:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import csv
 import io
 import json
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Container, Iterable, Iterator, Sequence
 
 from lbctl.discovery.listing import Listing, listed_instances, shares
 from lbctl.model import Instance, Service
@@ -18,9 +18,30 @@ _COLUMNS = (
 )  # fmt: skip
 
 
-def as_json(document: Document) -> str:
-    """Spell a document over several lines."""
-    return _tame(json.dumps(document, ensure_ascii=False, indent=2, allow_nan=False))
+def as_json(document: Document, *, dense: Container[str] = ()) -> str:
+    """Spell a document over several lines; of what is ``dense`` each entry has one, however much is in it."""
+    entries = [
+        f"{json.dumps(key)}: {_dense_json(value) if key in dense else _indented(value)}"
+        for key, value in document.items()
+    ]
+    return _tame("{\n  " + ",\n  ".join(entries) + "\n}" if entries else "{}")
+
+
+def _indented(value: object) -> str:
+    return json.dumps(value, ensure_ascii=False, indent=2, allow_nan=False).replace("\n", "\n  ")
+
+
+def _dense_json(value: object) -> str:
+    if isinstance(value, dict) and value:
+        lines = (f"{json.dumps(key, ensure_ascii=False)}: {_in_a_line(entry)}" for key, entry in value.items())
+        return "{\n    " + ",\n    ".join(lines) + "\n  }"
+    if isinstance(value, list) and value:
+        return "[\n    " + ",\n    ".join(map(_in_a_line, value)) + "\n  ]"
+    return _in_a_line(value)
+
+
+def _in_a_line(value: object) -> str:
+    return json.dumps(value, ensure_ascii=False, allow_nan=False)
 
 
 def as_json_line(document: Document) -> str:
@@ -41,14 +62,26 @@ def _is_tame(text: str) -> bool:
     return text.replace("\n", "").isprintable()
 
 
-def as_yaml(document: Document) -> str:
-    """Spell a document as YAML; the keys stay in their order."""
+def as_yaml(document: Document, *, dense: Container[str] = ()) -> str:
+    """Spell a document as YAML; the keys stay in their order, and innermost parts of what is ``dense`` on a line."""
+    text = _yaml(document, dense, unicode=True)
+    return text if _is_tame(text) else _yaml(document, dense, unicode=False)
+
+
+def _yaml(document: Document, dense: Container[str], *, unicode: bool) -> str:
     import yaml
 
-    text = str(yaml.safe_dump(document, sort_keys=False, allow_unicode=True, width=1_000_000))
-    if not _is_tame(text):
-        text = str(yaml.safe_dump(document, sort_keys=False, width=1_000_000))
-    return text.rstrip("\n")
+    parts = [
+        yaml.safe_dump(
+            {key: value},
+            sort_keys=False,
+            allow_unicode=unicode,
+            width=1_000_000,
+            default_flow_style=None if key in dense else False,
+        )
+        for key, value in document.items()
+    ]
+    return "".join(parts).rstrip("\n")
 
 
 def as_csv(header: Sequence[str], rows: Iterable[Sequence[object]], *, headers: bool = True) -> str:

@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from typing import Final
 
 from lbctl.model import Event
 from lbctl.stats.report import BackendRow, Report
 from lbctl.stats.samples import Sample
 from lbctl.view.figures import Document, micros
+
+DENSE: Final = frozenset({"samples", "histograms"})  # keys of the run document that nobody reads with their own eyes
 
 
 def samples(found: Sequence[Sample]) -> list[Document]:

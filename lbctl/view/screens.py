@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from contextlib import AbstractAsyncContextManager
+from collections.abc import AsyncIterator, Callable, Sequence
+from contextlib import AbstractAsyncContextManager, AsyncExitStack, asynccontextmanager
 from typing import Protocol
 
 from lbctl.discovery.watch_report import WatchReport
@@ -17,6 +17,21 @@ class RunScreen(Protocol):
     """What shows a run."""
 
     def showing(self, report: Callable[[], Report], controls: Controls) -> AbstractAsyncContextManager[None]: ...
+
+
+class Together:
+    """Several screens at once; the first one is the last to end."""
+
+    def __init__(self, screens: Sequence[RunScreen]) -> None:
+        self._screens = screens
+
+    @asynccontextmanager
+    async def showing(self, report: Callable[[], Report], controls: Controls) -> AsyncIterator[None]:
+        """Show the run on each of them until the block ends."""
+        async with AsyncExitStack() as stack:
+            for screen in self._screens:
+                await stack.enter_async_context(screen.showing(report, controls))
+            yield
 
 
 class WatchingScreen(Protocol):

@@ -1,0 +1,75 @@
+"""Who is shown a run while it goes on: a screen or progress lines, lines of JSON, and whoever asks for metrics."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import TYPE_CHECKING, Final
+
+from lbctl.errors import UsageError
+
+if TYPE_CHECKING:
+    from lbctl.cli.hammer_options import ResultFlags
+    from lbctl.cli.hammer_output import Sink
+    from lbctl.cli.output_options import OutputFlags
+    from lbctl.cli.settings import Settings
+    from lbctl.model import Endpoint
+    from lbctl.view.caps import Caps
+    from lbctl.view.metrics_endpoint import MetricsEndpoint
+    from lbctl.view.screens import RunScreen
+
+_PROGRESS_S: Final = 5.0
+_SAMPLES_S: Final = 1.0
+
+
+def caps_for(settings: Settings, result: ResultFlags) -> Caps:
+    """What the streams can show; a terminal that gets lines on standard output can have no live view as well."""
+    from lbctl.cli.screens import caps_of
+
+    taken = settings.output == "jsonl" and sys.stdout is not None and sys.stdout.isatty()
+    ui = result.ui or "auto"
+    return caps_of(settings, "none" if taken and ui in ("auto", "live") else ui, result.fps)
+
+
+@contextmanager
+def screens(
+    settings: Settings, caps: Caps, result: ResultFlags, outputs: OutputFlags, sink: Sink
+) -> Iterator[RunScreen]:
+    """Everything that shows the run, as one screen; raises UsageError where metrics cannot be served."""
+    from lbctl.view.screens import Together, run_screen
+
+    # -q leaves out progress nobody asked for; a live view is what a terminal is for.
+    write = sink.note if result.ui is None else sink.say
+    found = [run_screen(caps, write, interval_s=result.interval or _PROGRESS_S)]
+    if settings.output == "jsonl":
+        found.append(_lines(sink, result.interval or _SAMPLES_S))
+    if outputs.metrics is None:
+        yield Together(found)
+        return
+    with _served(outputs.metrics) as endpoint:
+        sink.say(f"metrics: {endpoint.url}")
+        yield Together([*found, endpoint])
+
+
+def _lines(sink: Sink, interval_s: float) -> RunScreen:
+    from lbctl.clock import SystemClock
+    from lbctl.view.sample_lines import LiveLines
+
+    return LiveLines(sink.lines, SystemClock().wall, interval_s=interval_s)
+
+
+@contextmanager
+def _served(wanted: Endpoint) -> Iterator[MetricsEndpoint]:
+    from lbctl.view.metrics_endpoint import MetricsEndpoint
+
+    endpoint = MetricsEndpoint(wanted)
+    try:
+        endpoint.__enter__()
+    except OSError as error:
+        why = (error.strerror or str(error)).lower()
+        raise UsageError(f"--metrics: cannot listen on {wanted}: {why}", "port 0 takes one that is free") from None
+    try:
+        yield endpoint
+    finally:
+        endpoint.__exit__(None, None, None)
