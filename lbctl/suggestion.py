@@ -40,12 +40,22 @@ class Again:
 
     def command(self, verb: str, *words: str, options: Sequence[str] = (), layout: str = "") -> str:
         """``lbctl VERB WORDS OPTIONS`` as a shell reads it; ``layout`` tells services of one name apart."""
-        known = self.registry + (self.naming if verb in _NAMING else ()) + (self.backends if verb in _CALLING else ())
+        known = self._asking(verb) if "--backends" not in options else _only(self.registry, "--config")
+        known += self.backends if verb in _CALLING else ()
         if layout:
             known = ("--layout", layout, *_without(known, "--layout"))
         if any(word.startswith("-") for word in words):
             return shell(["lbctl", verb, *options, *known, "--", *words])
         return shell(["lbctl", verb, *words, *options, *known])
+
+    def _asking(self, verb: str) -> tuple[str, ...]:
+        """What a command that asks etcd repeats; one that is given backends takes the settings file alone."""
+        return self.registry + (self.naming if verb in _NAMING else ())
+
+
+def _only(known: tuple[str, ...], flag: str) -> tuple[str, ...]:
+    place = known.index(flag) if flag in known else len(known)
+    return known[place : place + 2]
 
 
 def _without(known: tuple[str, ...], flag: str) -> tuple[str, ...]:

@@ -98,3 +98,30 @@ def test_a_name_means_one_service_alone() -> None:
     assert named == [("/services/echo/", ""), ("/team/echo/", ""), ("shop", "seed"), ("shop", "kratos"), ("a/shop", "")]
     for each, (name, layout) in zip(there, named, strict=True):
         assert find(Registry(1, there), name, layout or None) == each
+
+
+@pytest.mark.parametrize(
+    ("told", "how", "expected"),
+    [
+        ((), "--tls", "--tls"),
+        (("--plaintext", "--authority", "a"), "--tls", "--tls --authority a"),
+        (("--tls-ca", "f", "--tls-skip-verify", "--authority=-a"), "--plaintext", "--plaintext --authority=-a"),
+        (("--tls-ca", "f", "--tls"), "--tls-skip-verify", "--tls-skip-verify --tls-ca f --tls"),
+    ],
+)
+def test_another_say_on_tls_takes_the_place_of_what_contradicts_it(
+    told: tuple[str, ...], how: str, expected: str
+) -> None:
+    spelling = Again(("--prefix", "/p/"), (), told)
+    assert spelling.calling(how).command("health", "echo") == f"lbctl health echo --prefix /p/ {expected}"
+
+
+def test_a_command_about_given_backends_says_nothing_of_etcd() -> None:
+    told = Again(("--endpoints", "h:1", "--config", "f"), ("--service-from", "key"), ("--tls",))
+    command = told.command("health", options=("--backends", "h:2"))
+    assert command == "lbctl health --backends h:2 --config f --tls"
+
+
+def test_an_option_that_is_replaced_is_left_out_however_it_was_spelt() -> None:
+    for told in (("--prefix", "/p/", "--layout", "seed"), ("--prefix=-p/", "--layout", "seed")):
+        assert Again(told).without("--prefix").command("ls") == "lbctl ls --layout seed"

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from itertools import groupby
+from textwrap import wrap
 from typing import Final
 
 from lbctl.discovery.backends import distinct
@@ -108,15 +109,24 @@ def _group(alike: Sequence[Finding], look: Look) -> Iterator[str]:
         mark, role = _MARKS[finding.level]
         symptom = finding.symptom
         subject = clean(symptom.subject or symptom.service)
-        head = _painted(look, role, f"{mark} {finding.code}")
-        yield f"{head}  {subject}{'  ' if subject else ''}{clean(symptom.what)}"
-    yield f"{_INDENT}{check.why}"
-    yield f"{_INDENT}fix: {check.fix}"
+        head = f"{mark} {finding.code}"
+        first, *rest = _wrapped(look, f"{head}  {subject}{'  ' if subject else ''}{clean(symptom.what)}")
+        yield _painted(look, role, head) + first.removeprefix(head)
+        yield from rest
+    yield from _wrapped(look, f"{_INDENT}{check.why}")
+    yield from _wrapped(look, f"{_INDENT}fix: {check.fix}")
     commands = dict.fromkeys(finding.symptom.command for finding in alike if finding.symptom.command)
     for command in list(commands)[:_LISTED]:
         yield f"{_INDENT}{_painted(look, 'accent', clean(command))}"
     if len(commands) > _LISTED:
         yield f"{_INDENT}and {len(commands) - _LISTED} more: -o json has them"
+
+
+def _wrapped(look: Look, text: str) -> Sequence[str]:
+    """Prose in lines that fit, on a terminal; what is pasted or piped is left whole."""
+    if look.width is None:
+        return [text]
+    return wrap(text, look.width, subsequent_indent=_INDENT, break_long_words=False, break_on_hyphens=False)
 
 
 def _painted(look: Look, role: str, text: str) -> str:
