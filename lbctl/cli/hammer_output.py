@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Self
 
 from lbctl.cli.line_writer import LineWriter
 from lbctl.cli.redaction import without_secrets
+from lbctl.cli.suggestions import again
 from lbctl.errors import CannotCall, ExitCode, LbctlError, UsageError
 
 if TYPE_CHECKING:
@@ -90,7 +91,8 @@ class Sink:
             if self._save is not None and not hung_up:
                 self.note(f"saved {self._save}; HTML: lbctl report {shlex.quote(str(self._save))} -o html")
             if not hung_up and _is_registered_and_skewed(report):
-                self.note(f"hint: lbctl doctor {shlex.quote(report.service)} --probe 1000")
+                looking = again(self._settings).command("doctor", report.service, options=("--probe", "1000"))
+                self.note(f"hint: {looking}")
         if report is not None and report.end_reason == "error":
             raise _given_up(report)
         if report is not None and not hung_up:
