@@ -19,6 +19,7 @@ from lbctl.cli import health as _health
 from lbctl.cli import ls as _ls
 from lbctl.cli import policies as _policies
 from lbctl.cli import register as _register
+from lbctl.cli import report as _report
 from lbctl.cli import watch as _watch
 from lbctl.cli import weight as _weight
 from lbctl.cli.failures import guarded
@@ -32,6 +33,7 @@ LISTED: tuple[Listed, ...] = (
     Listed("look", "health", _health.SUMMARY, _health.health, _health.ABOUT, _health.EXAMPLES),
     Listed("look", "doctor", _doctor.SUMMARY, _doctor.doctor, _doctor.ABOUT, _doctor.EXAMPLES),
     Listed("load", "hammer", _hammer.SUMMARY, _hammer.hammer, _hammer.ABOUT, _hammer.EXAMPLES),
+    Listed("load", "report", _report.SUMMARY, _report.report, _report.ABOUT, _report.EXAMPLES),
     Listed("load", "policies", _policies.SUMMARY, _policies.policies, _policies.ABOUT, _policies.EXAMPLES),
     Listed("load", "bench", _bench.SUMMARY, _bench.bench, _bench.ABOUT, _bench.EXAMPLES),
     Listed("change", "register", _register.SUMMARY, _register.register, _register.ABOUT, _register.EXAMPLES),

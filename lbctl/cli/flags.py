@@ -3,14 +3,17 @@
 from __future__ import annotations
 
 import inspect
+import re
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import fields
-from typing import Any, get_type_hints
+from typing import Any, Final, get_type_hints
 
 import typer
 from typer.core import TyperCommand
 
 from lbctl.cli.values import option_parser
+
+_VALUE: Final = re.compile("[=<>]")
 
 
 class Flags:
@@ -79,7 +82,10 @@ def _is_group(annotation: object) -> bool:
 
 
 def completed(args: Sequence[str], alone: Mapping[str, Collection[str]]) -> list[str]:
-    """The arguments with ``on`` behind every option of these that no value follows: ``name=value``, or its words."""
+    """The arguments with ``on`` behind every option of these that no value follows.
+
+    A value is ``name=value``, ``name<limit``, ``name>limit``, or one of the option's words.
+    """
     whole: list[str] = []
     for place, argument in enumerate(args):
         whole.append(argument)
@@ -88,7 +94,7 @@ def completed(args: Sequence[str], alone: Mapping[str, Collection[str]]) -> list
         following = args[place + 1] if place + 1 < len(args) else "-"
         if argument not in alone or following == "on" or following in alone[argument]:
             continue
-        if following.startswith("-") or "=" not in following:
+        if following.startswith("-") or not _VALUE.search(following):
             whole.append("on")
     return whole
 

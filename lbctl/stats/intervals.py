@@ -129,22 +129,36 @@ def student(freedom: int) -> float:
     )
 
 
-def over_runs(values: Sequence[float], rng: Random) -> Estimate:
+def over_runs(found: Sequence[Estimate], rng: Random) -> Estimate:
     """The mean of a figure over runs that were repeated, by resampling the runs.
 
     Resampling so few makes an interval too narrow, so that its tails are cut shorter the fewer there are; that of fewer
-    than ``ENOUGH_RUNS`` is the range of the runs, which is less than 95 % sure.
+    than ``ENOUGH_RUNS`` is the range of the runs, which is less than 95 % sure. Never is it narrower than what the
+    calls of the runs alone leave open: three runs without an error do not prove that there is none.
     """
-    number = len(values)
-    if number < 2:
-        return Estimate(values[0] if values else None)
+    values = [each.value for each in found if each.value is not None]
+    if not values or len(values) < len(found):
+        return NOTHING
     mean = fmean(values)
+    low, high = _resampled(values, rng)
+    within = [sqrt(sum(part**2 for part in parts)) / len(values) for parts in zip(*map(_parts, found), strict=True)]
+    return Estimate(mean, min(low, mean - within[0]), max(high, mean + within[1]))
+
+
+def _resampled(values: Sequence[float], rng: Random) -> tuple[float, float]:
+    number = len(values)
     if number < ENOUGH_RUNS:
-        return Estimate(mean, min(values), max(values))
+        return min(values), max(values)
     tail = NormalDist().cdf(-sqrt(number / (number - 1)) * student(number - 1))
     means = sorted(fmean(rng.choices(values, k=number)) for _ in range(RESAMPLES))
     cut = floor(tail * RESAMPLES)
-    return Estimate(mean, means[cut], means[-1 - cut])
+    return means[cut], means[-1 - cut]
+
+
+def _parts(found: Estimate) -> tuple[float, float]:
+    """How far the ends are from the figure; 0 where they cannot be told."""
+    value = found.value or 0.0
+    return value - (value if found.low is None else found.low), (value if found.high is None else found.high) - value
 
 
 def apart(base: Estimate, other: Estimate) -> Estimate:

@@ -1,0 +1,105 @@
+"""Saved runs out of files: JSON documents, lists of them, lines of JSON, and the pages that ``report -o html`` made."""
+
+from __future__ import annotations
+
+import html
+import json
+import re
+import sys
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import Final
+
+from lbctl.errors import NotFound, UsageError
+from lbctl.stats.comparison import Run
+from lbctl.stats.saved import NotARun, report_from
+
+STDIN: Final = "-"
+_EMBEDDED: Final = re.compile(
+    r"<script type=\"application/json\" class=\"lbctl-run\" data-name=\"([^\"]*)\">(.*?)</script>", re.DOTALL
+)
+
+
+def read_runs(*lists: Sequence[str]) -> list[list[Run]]:
+    """Read every file of every list, ``-`` for standard input.
+
+    Raises NotFound or UsageError, which name the file and say why.
+    """
+    if sum(names.count(STDIN) for names in lists) > 1:
+        raise UsageError("- is standard input, which can be read only once")
+    return [[run for name in names for run in _read(name)] for names in lists]
+
+
+def _read(name: str) -> list[Run]:
+    shown = "standard input" if name == STDIN else name
+    try:
+        return list(runs_of(shown, _bytes(name)))
+    except FileNotFoundError:
+        raise NotFound(f"{shown}: no such file", "hammer --save FILE writes one") from None
+    except OSError as error:
+        raise UsageError(f"{shown}: {(error.strerror or str(error)).lower()}") from None
+    except NotARun as error:
+        raise UsageError(f"{shown}: {error}", "hammer --save FILE, or -o json, writes what report reads") from None
+
+
+def _bytes(name: str) -> bytes:
+    return sys.stdin.buffer.read() if name == STDIN else Path(name).read_bytes()
+
+
+def runs_of(name: str, content: bytes) -> Iterator[Run]:
+    """Return the runs in a file; raises NotARun."""
+    try:
+        text = content.decode("utf-8-sig")
+    except UnicodeDecodeError:
+        raise NotARun("it is not text in UTF-8") from None
+    if not text.strip():
+        raise NotARun("it is empty")
+    if text.lstrip().startswith("<"):
+        yield from _page(text)
+    else:
+        found = _documents(text)
+        for number, document in enumerate(found, 1):
+            yield Run(name if len(found) == 1 else f"{name} {number}", report_from(document))
+
+
+def _page(text: str) -> Iterator[Run]:
+    found = _EMBEDDED.findall(text)
+    if not found:
+        raise NotARun("it is a page without a run in it, or one that lbctl did not make")
+    for name, document in found:
+        yield Run(html.unescape(name), report_from(_parsed(document)))
+
+
+def _documents(text: str) -> list[object]:
+    """One document, a list of them, or the last of many lines."""
+    try:
+        found = _parsed(text)
+    except NotARun:
+        *before, last = text.strip().splitlines()
+        if not before or not before[0].lstrip().startswith("{") or not last.startswith("{"):
+            raise
+        return [_last_line(before[0], last)]
+    if not isinstance(found, list):
+        return [found]
+    if not found:
+        raise NotARun("it is a list without a run in it")
+    return found
+
+
+def _last_line(first: str, last: str) -> object:
+    """The run at the end of lines of JSON; a run that was cut off has none."""
+    _parsed(first)  # of a document over several lines the first is no value: its mistake is told
+    found = _parsed(last)
+    if isinstance(found, dict) and found.get("schema") in ("lbctl.sample/v1", "lbctl.event/v1"):
+        raise NotARun("its last line is no run: the file ends before its run did")
+    return found
+
+
+def _parsed(text: str) -> object:
+    try:
+        found: object = json.loads(text)
+    except json.JSONDecodeError as error:
+        raise NotARun(f"it is not JSON: {error.msg[0].lower()}{error.msg[1:]}, line {error.lineno}") from None
+    except (RecursionError, ValueError):
+        raise NotARun("it is not JSON that can be read: nested too deeply, or a number too long") from None
+    return found
