@@ -3,17 +3,17 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from dataclasses import replace
 from typing import Final
 
 from lbctl.discovery.weight_report import WRITTEN, WeightReport, WeightRow
-from lbctl.redaction import masked_text
-from lbctl.view.figures import Document, lease_id, ratio, stamp
+from lbctl.view.figures import Document, ratio, stamp
 from lbctl.view.lines import width_of
-from lbctl.view.plain_table import Cell, Column, Rendered, render
+from lbctl.view.plain_table import Cell, Column, Rendered
 from lbctl.view.services import Look
 from lbctl.view.text import NONE, clean, duration, error_rate, percent
+from lbctl.view.written import contents, identified, laid_out, written_table
 
 WEIGHTS: Final = "lbctl.weights/v1"
 _ARROW: Final = " -> "
@@ -23,25 +23,17 @@ _FIGURES: Final = re.compile(r"(?:errors|mean) \S+?(?: (?:above|below) \S+?)?(?:
 def weights_table(report: WeightReport, look: Look) -> Rendered:
     """One row per instance: what its weight is and will be, and what that rests on where it was measured."""
     if not any(row.measured for row in report.rows):
-        return _laid_out(_plain_columns(), report.rows, look)
-    table = _laid_out(_measured_columns(_whole), report.rows, replace(look, width=None))
+        return written_table(_plain_columns(), report.rows, look)
+    table = laid_out(_measured_columns(_whole), report.rows, replace(look, width=None))
     if look.width is None or max(map(width_of, table.lines)) <= look.width:
         return table
-    return _laid_out(_measured_columns(_brief), report.rows, look)
-
-
-def _laid_out(columns: Sequence[Column[WeightRow]], rows: Sequence[WeightRow], look: Look) -> Rendered:
-    return render(columns, rows, look.style, width=look.width, headers=look.headers, ellipsis=look.glyphs.ellipsis)
+    return laid_out(_measured_columns(_brief), report.rows, look)
 
 
 def _plain_columns() -> list[Column[WeightRow]]:
     return [
-        Column("KEY", lambda row: Cell(clean(row.key)), shrink_to=21),
         Column("WEIGHT", _weights),
         Column("SHARE", _shares, keep=1),
-        Column("OLD VALUE", lambda row: Cell(clean(row.value)), keep=3, shrink_to=18),
-        Column("NEW VALUE", lambda row: Cell(clean(row.new_value)), keep=2, shrink_to=18),
-        Column("LEASE", _lease, keep=4),
     ]
 
 
@@ -85,10 +77,6 @@ def _shares(row: WeightRow) -> Cell:
     return Cell(now if now == then else f"{now}{_ARROW}{then}")
 
 
-def _lease(row: WeightRow) -> Cell:
-    return Cell(lease_id(row.lease)) if row.lease else Cell("none", "warn")
-
-
 def _number(number: int | None) -> Cell:
     return Cell(NONE if number is None else str(number))
 
@@ -121,17 +109,13 @@ def weights_document(report: WeightReport) -> Document:
 
 def _instance(row: WeightRow, *, written: bool) -> Document:
     measured = row.measured
-    return {
-        "key": row.key,
-        "address": row.address,
-        "lease": lease_id(row.lease) if row.lease else None,
+    return identified(row) | {
         "weight": row.weight,
         "proposed": row.proposed,
         "written": written and row.changes,
         "share": ratio(row.share),
         "share_proposed": ratio(row.share_proposed),
-        "value": masked_text(row.value),
-        "new_value": masked_text(row.new_value),
+        **contents(row),
         "base": measured and measured.base,
         "requests": measured and measured.requests,
         "errors": measured and measured.errors,
