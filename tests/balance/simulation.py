@@ -84,6 +84,8 @@ class Simulation:
         self.peers = fleet(self.weights or [1] * len(self.backends))
         probe = self._ask if self.told_s else lambda peer: None
         self._picker = policy.build(self.peers, Setup(Random(self.seed), policy.options, probe=probe))
+        # Asked once, as the engine does: of a protocol it takes longer than all else that a call costs here.
+        self._learn = self._picker.ended if isinstance(self._picker, Learning) else None
         self._index = {peer: index for index, peer in enumerate(self.peers)}
         self._rng = Random(self.seed + 1)
         self._ends: list[tuple[int, int, int, int]] = []  # when, tie break, index, begun
@@ -148,8 +150,8 @@ class Simulation:
             return
         peer = self.peers[index]
         peer.finished += 1
-        if isinstance(self._picker, Learning):
-            self._picker.ended(peer, begun_ns, self.now_ns, self.backends[index].answer(self._rng))
+        if self._learn:
+            self._learn(peer, begun_ns, self.now_ns, self.backends[index].answer(self._rng))
 
     def _ask(self, peer: Peer) -> None:
         """A backend is probed, and answers at once."""
@@ -161,6 +163,6 @@ class Simulation:
     def _write_board(self) -> None:
         for index, peer in enumerate(self.peers):
             peer.picks, peer.finished = self._in_flight[index], 0
-            if isinstance(self._picker, Learning):
-                self._picker.ended(peer, self.now_ns, self.now_ns, OK)
+            if self._learn:
+                self._learn(peer, self.now_ns, self.now_ns, OK)
         self._board_ns += round(self.board_s * SECOND)

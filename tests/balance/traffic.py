@@ -23,6 +23,7 @@ class Traffic:
 
     def __init__(self, picker: Picker, peers: list[Peer], rng: Random) -> None:
         self.picker, self.peers, self.rng = picker, peers, rng
+        self._learn = picker.ended if isinstance(picker, Learning) else None
         self.now_ns = 10**12
         self.flying: list[tuple[int, Peer]] = []
         self.heard: Callable[[Peer, int, int, Reply], None] = lambda peer, begun_ns, now_ns, reply: None
@@ -43,8 +44,8 @@ class Traffic:
         reply = self.rng.choice([*replies])
         peer.finished += 1
         self.heard(peer, begun_ns, self.now_ns, reply)
-        if isinstance(self.picker, Learning):
-            self.picker.ended(peer, begun_ns, self.now_ns, reply)
+        if self._learn:
+            self._learn(peer, begun_ns, self.now_ns, reply)
 
     def thin_out(self, crowd: int, replies: Iterable[Reply] = (OK,)) -> None:
         """End calls until no more than a crowd is left, and perhaps some more."""
