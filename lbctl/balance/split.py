@@ -20,6 +20,9 @@ class Split:
         self._percents = percents
         self._rng = rng
         self._by_draw = [picker for picker, percent in zip(pickers, percents, strict=True) for _ in range(percent)]
+        # Asked once: of a protocol that takes longer than to tell them.
+        self._learning = [picker for picker in pickers if isinstance(picker, Learning)]
+        self._reported = [picker for picker in pickers if isinstance(picker, Reported)]
 
     def pick(self, call: Call) -> Peer:
         return self._by_draw[int(self._rng.random() * 100)].pick(call)
@@ -46,11 +49,9 @@ class Split:
             picker.retire()
 
     def ended(self, peer: Peer, begun_ns: int, now_ns: int, reply: Reply) -> None:
-        for picker in self._pickers:
-            if isinstance(picker, Learning):
-                picker.ended(peer, begun_ns, now_ns, reply)
+        for picker in self._learning:
+            picker.ended(peer, begun_ns, now_ns, reply)
 
     def reported(self, peer: Peer, report: Any, now_ns: int) -> None:  # noqa: ANN401  # the policy knows its reports
-        for picker in self._pickers:
-            if isinstance(picker, Reported):
-                picker.reported(peer, report, now_ns)
+        for picker in self._reported:
+            picker.reported(peer, report, now_ns)
