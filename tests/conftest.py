@@ -7,6 +7,7 @@
 
 from __future__ import annotations
 
+import gc
 from collections.abc import AsyncIterator, Iterator
 from typing import TYPE_CHECKING
 
@@ -14,17 +15,35 @@ import pytest
 from hypothesis import settings
 
 import lbctl.etcd  # noqa: F401 - first: it sets what gRPC reads when it is imported
+from tests.bytecode import bytecode, pytest_configure, pytest_unconfigure
 from tests.etcd_fixture import background_etcd
 
 if TYPE_CHECKING:
     from lbctl.demo.etcd_server import EtcdServer
     from lbctl.etcd.client import Etcd
 
+__all__ = ["bytecode", "etcd", "etcd_server", "frozen", "own_etcd", "pytest_configure", "pytest_unconfigure"]
+
 # How fast an example runs is not what is tested. The same examples every time: what fails, fails at the change that
 # broke it. `--hypothesis-profile explore` looks for new ones, and what it finds becomes an `@example`.
 settings.register_profile("explore", deadline=None)
 settings.register_profile("lbctl", deadline=None, derandomize=True)
 settings.load_profile("lbctl")
+
+
+def pytest_collection_finish() -> None:
+    """Keep what is there for good from the collector: many tests collect, and all modules' tests would take 0.2 s."""
+    gc.collect()
+    gc.freeze()
+
+
+@pytest.fixture(scope="session", autouse=True)
+def frozen() -> Iterator[None]:
+    """Leave it so: runs in this process freeze what there is when they begin, and thaw everything when they end."""
+    with pytest.MonkeyPatch.context() as patch:
+        for name in ("freeze", "unfreeze"):
+            patch.setattr(gc, name, lambda: None)
+        yield
 
 
 @pytest.fixture(scope="session")
