@@ -166,7 +166,7 @@ def instances_at(service: Service, where: str) -> tuple[Instance, ...]:
 
 def unknown(service: Service, where: str) -> NotFound:
     """Say that a service has no such instance, and which it has."""
-    known = [each.address for each in service.instances]
+    known = list(dict.fromkeys(each.address for each in service.instances))
     more = f" and {len(known) - _NAMED} more" if len(known) > _NAMED else ""
     hint = f"there are {', '.join(known[:_NAMED])}{more}" if known else ""
     return NotFound(f'{where} is not an instance of "{service.name}"', hint)

@@ -48,13 +48,16 @@ async def weighing(etcd: Etcd, found: Registered, wishes: Sequence[Wish]) -> Tur
 
 
 def _kept(kept: Mapping[str, Sequence[str]], command: str) -> str:
-    """Say which addresses other keys keep in the rotation, and what takes these out as well."""
+    """Say which other keys have the addresses in the rotation, and what takes them out as well."""
     if not kept:
         return ""
-    stay = "stays" if len(kept) == 1 else "stay"
     keys = list(dict.fromkeys(key for keys in kept.values() for key in keys))
-    others = f"another key, {keys[0]}" if len(keys) == 1 else f"other keys, {', '.join(keys)}"
-    return f"{', '.join(kept)} {stay} in the rotation by {others}; to take that out too: {command}"
+    others, them = (f"another key, {keys[0]}, still has", "it") if len(keys) == 1 else (_several(keys), "them")
+    return f"{others} {', '.join(kept)} in the rotation; to take {them} out too: {command}"
+
+
+def _several(keys: Sequence[str]) -> str:
+    return f"{len(keys)} other keys, {', '.join(keys)}, still have"
 
 
 def _weights_back(found: Registered, plan: Iterable[Rewrite]) -> str:

@@ -52,7 +52,7 @@ def test_a_key_that_stays_in_the_rotation_is_told_and_taken_out_by_what_is_sugge
 ) -> None:
     keys({**ECHO, TWIN: f"{A}|2"})
     both = f"lbctl drain echo {A}"
-    remark = f"{A} stays in the rotation by another key, {TWIN}; to take that out too: {both}"
+    remark = f"another key, {TWIN}, still has {A} in the rotation; to take it out too: {both}"
 
     dry = lbctl("drain", "echo", KEY, "--dry-run")
     assert dry.err.splitlines() == ["1 instance would be drained; nothing was written", remark]

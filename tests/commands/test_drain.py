@@ -300,13 +300,28 @@ async def test_another_key_of_a_drained_address_is_told_with_what_takes_it_out(e
     both = await draining(etcd, there, [A])
     zero = await weighing(etcd, there, [Wish(KEYS[A], 0)])
 
-    stays = f"{A} stays in the rotation by another key, {twin}; to take that out too: lbctl"
+    stays = f"another key, {twin}, still has {A} in the rotation; to take it out too: lbctl"
     assert one.remark == f"{stays} drain echo {A}"
     assert zero.remark == f"{stays} weight echo {twin}=0"
     assert both.remark == ""
     assert one.undo == f"lbctl undrain echo {KEYS[A]}"
     assert zero.undo == f"lbctl weight echo {KEYS[A]}=5"
     assert both.undo == f"lbctl undrain echo {KEYS[A]} {twin}"
+
+
+async def test_several_other_keys_are_told_at_once(etcd: Etcd) -> None:
+    await register(etcd, a=5, b=1)
+    for name, address in (("c", A), ("d", B)):
+        await etcd.put(f"/services/echo/{name}".encode(), f"{address}|3".encode())
+    there = await found(etcd)
+    turning = await draining(etcd, there, list(KEYS.values()))
+    assert turning.remark == (
+        f"2 other keys, /services/echo/c, /services/echo/d, still have {A}, {B} in the rotation; "
+        f"to take them out too: lbctl drain echo {A} {B}"
+    )
+    with pytest.raises(NotFound) as caught:
+        drain(there, ["127.0.0.1:9"])
+    assert caught.value.hint == f"there are {A}, {B}", "each once"
 
 
 async def test_another_key_that_is_out_as_well_keeps_nothing_in(etcd: Etcd) -> None:
