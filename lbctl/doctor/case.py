@@ -122,14 +122,34 @@ class Case:
         return (each for service in self.services for each in service.instances)
 
     @property
+    def keys(self) -> Iterator[Instance]:
+        """Every key of every service once: as the first of its instances that speaks gRPC, if any does."""
+        for service in self.services:
+            yield from one_of_each_key(service)
+
+    @property
     def ways(self) -> dict[Endpoint, Access]:
-        """How every address is reached: as its first key says."""
+        """How every address is reached that gRPC may be spoken at: as its first key says."""
         found: dict[Endpoint, Access] = {}
         for service in self.services:
-            for each in distinct(service.instances):
+            for each in distinct(each for each in service.instances if each.speaks_grpc):
                 if each.endpoint not in found:
                     found[each.endpoint] = self.order.access_for(each)
         return found
+
+
+def addressed(service: Service) -> tuple[Instance, ...]:
+    """The instances that gRPC may be spoken at; all of them where there is none."""
+    return tuple(each for each in service.instances if each.speaks_grpc) or service.instances
+
+
+def one_of_each_key(service: Service) -> Iterable[Instance]:
+    """One instance for every key of a service: the first that speaks gRPC, or else the first."""
+    found: dict[str, Instance] = {}
+    for each in service.instances:
+        if each.key not in found or (each.speaks_grpc and not found[each.key].speaks_grpc):
+            found[each.key] = each
+    return found.values()
 
 
 def blind(etcd: Etcd, order: Order, clock: Clock, rng: Random, why: str) -> Case:

@@ -15,9 +15,7 @@ from lbctl.model import Instance
 async def examine(case: Case) -> Sequence[Symptom]:
     """Look for leases with less than a third of their time: keepers renew them sooner."""
     found = await case.once(leases)
-    return [
-        _symptom(case, each, found[each.lease]) for each in case.instances if each.lease and _is_late(found[each.lease])
-    ]
+    return [_symptom(case, each, found[each.lease]) for each in case.keys if each.lease and _is_late(found[each.lease])]
 
 
 def _is_late(lease: Lease) -> bool:

@@ -18,7 +18,7 @@ _LATE_S: Final = 1.0
 async def examine(case: Case) -> Sequence[Symptom]:
     """Look once more, a second later, at keys whose lease was gone when it was asked for."""
     found = await case.once(leases)
-    suspects = [each for each in case.instances if each.lease and found[each.lease].expired]
+    suspects = [each for each in case.keys if each.lease and found[each.lease].expired]
     if not suspects:
         return []
     await asyncio.sleep(_LATE_S)

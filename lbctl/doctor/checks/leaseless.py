@@ -13,17 +13,46 @@ from lbctl.doctor.case import Case
 from lbctl.doctor.evidence.health import health
 from lbctl.doctor.finding import Check, Level, Symptom
 from lbctl.model import Instance
+from lbctl.rpc.health import Status
 
 CODE: Final = "LB201"
 
 
+# Keys that somebody administers, and no backend has ever kept alive.
+_BY_DESIGN: Final = frozenset({"apisix", "skydns"})
+# Layouts whose own writers take no lease unless they are told to.
+_USUAL: Final = frozenset({"ego", "go-micro", "jupiter-v0", "trpc-cpp"})
+
+
 async def examine(case: Case) -> Sequence[Symptom]:
     """Look for permanent keys, and whether anybody is left behind them."""
-    permanent = [each for each in case.instances if not each.lease]
+    permanent = [each for each in case.keys if _is_permanent(each)]
     if not permanent:
         return []
+    deserted = await case.once(deserted_keys)
+    return [_symptom(case, each, gone=each.key in deserted) for each in permanent]
+
+
+async def deserted_keys(case: Case) -> frozenset[str]:
+    """The permanent keys whose backends are gone: every address that gRPC is spoken at refuses connections."""
     found = await case.once(health)
-    return [_symptom(case, each, gone=found[each.endpoint].status == "REFUSED") for each in permanent]
+    refuses: dict[str, bool] = {}
+    for each in case.instances:
+        if _is_permanent(each) and each.speaks_grpc:
+            is_gone = found[each.endpoint].status is Status.REFUSED
+            refuses[each.key] = refuses.get(each.key, True) and is_gone
+    return frozenset(key for key, is_gone in refuses.items() if is_gone)
+
+
+def _is_permanent(instance: Instance) -> bool:
+    """Whether a key has no lease, and should have one."""
+    return not instance.lease and instance.layout not in _BY_DESIGN
+
+
+def _level(instance: Instance, *, gone: bool) -> Level | None:
+    if gone:
+        return Level.ERROR
+    return Level.INFO if instance.layout in _USUAL else None
 
 
 def _symptom(case: Case, instance: Instance, *, gone: bool) -> Symptom:
@@ -34,7 +63,7 @@ def _symptom(case: Case, instance: Instance, *, gone: bool) -> Symptom:
         instance.address,
         instance.service,
         case.command("deregister", instance, instance.key) if gone else again(case, instance),
-        Level.ERROR if gone else None,
+        _level(instance, gone=gone),
     )
 
 

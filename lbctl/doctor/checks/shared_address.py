@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from lbctl.doctor.case import Case
+from lbctl.doctor.case import Case, addressed
 from lbctl.doctor.finding import Check, Level, Symptom
 from lbctl.model import Endpoint, Instance, Service
 
@@ -16,7 +16,7 @@ async def examine(case: Case) -> Sequence[Symptom]:
 
 def _shared(case: Case, service: Service) -> list[Symptom]:
     keys: dict[Endpoint, list[Instance]] = {}
-    for each in service.instances:
+    for each in addressed(service):
         keys.setdefault(each.endpoint, []).append(each)
     return [_symptom(case, service, same) for same in keys.values() if len({each.key for each in same}) > 1]
 

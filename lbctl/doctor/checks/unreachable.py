@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from typing import Final
 
 from lbctl.doctor.case import Case
@@ -10,7 +10,7 @@ from lbctl.doctor.checks import leaseless, unroutable
 from lbctl.doctor.evidence.health import health
 from lbctl.doctor.finding import Check, Level, Scope, Symptom
 from lbctl.doctor.rotation import backends, follow
-from lbctl.model import Endpoint, Instance
+from lbctl.model import Endpoint
 from lbctl.rpc.health import Health, Status
 
 _SILENT: Final = frozenset({Status.REFUSED, Status.TIMEOUT, Status.HTTP1, Status.ERROR})
@@ -19,7 +19,7 @@ _SILENT: Final = frozenset({Status.REFUSED, Status.TIMEOUT, Status.HTTP1, Status
 async def examine(case: Case) -> Sequence[Symptom]:
     """Take what the health check did not reach; what other checks tell of is left to them."""
     found = await case.once(health)
-    told = await _told(case, found)
+    told = await _told(case)
     return [
         Symptom(found[each.endpoint].detail, each.address, each.service, follow(case, each))
         for each in backends(case)
@@ -27,7 +27,7 @@ async def examine(case: Case) -> Sequence[Symptom]:
     ]
 
 
-async def _told(case: Case, found: Mapping[Endpoint, Health]) -> set[Endpoint]:
+async def _told(case: Case) -> set[Endpoint]:
     """The addresses that other checks tell of: dead ones whose keys have no lease, and those that lead nowhere."""
     told: set[Endpoint] = set()
     if case.is_direct:
@@ -35,16 +35,13 @@ async def _told(case: Case, found: Mapping[Endpoint, Health]) -> set[Endpoint]:
     if unroutable.CODE in case.order.codes:
         told.update(await case.once(unroutable.unroutable))
     if leaseless.CODE in case.order.codes:
-        told.update(each.endpoint for each in case.instances if _is_left_over(each, found[each.endpoint]))
+        deserted = await case.once(leaseless.deserted_keys)
+        told.update(each.endpoint for each in case.instances if each.key in deserted)
     return told
 
 
 def _is_silent(health: Health) -> bool:
     return health.rtt_s is None and health.status in _SILENT
-
-
-def _is_left_over(instance: Instance, health: Health) -> bool:
-    return not instance.lease and health.status is Status.REFUSED
 
 
 CHECK = Check(

@@ -11,13 +11,13 @@ from lbctl.doctor.finding import Check, Level, Symptom
 
 async def examine(case: Case) -> Sequence[Symptom]:
     """Take what the reading of the registry could not use, or wondered at; weights are LB206's."""
-    doubtful = [
-        Symptom(warning, each.address, each.service, _explained(case, each.key), Level.WARN)
+    doubtful = {
+        (each.key, warning): Symptom(warning, each.address, each.service, _explained(case, each.key), Level.WARN)
         for each in case.instances
         for warning in each.warnings
         if not warning.startswith(WEIGHT)
-    ]
-    return [*_unusable(case), *doubtful]
+    }
+    return [*_unusable(case), *doubtful.values()]
 
 
 def _unusable(case: Case) -> list[Symptom]:

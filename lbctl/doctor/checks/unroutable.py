@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Final
 
-from lbctl.doctor.case import Case
+from lbctl.doctor.case import Case, addressed
 from lbctl.doctor.finding import Check, Level, Symptom
 from lbctl.doctor.hosts import host_of, is_loopback, why_unroutable
 from lbctl.model import Endpoint, Instance, Service
@@ -29,7 +29,7 @@ async def unroutable(case: Case) -> Mapping[Endpoint, tuple[Instance, str]]:
 
 
 def _lost(service: Service, *, etcd_is_away: bool) -> Iterator[tuple[Instance, str]]:
-    hosts = {each.endpoint: each for each in service.instances if not each.endpoint.is_unix}
+    hosts = {each.endpoint: each for each in addressed(service) if not each.endpoint.is_unix}
     nowhere = {endpoint: why for endpoint in hosts if (why := why_unroutable(endpoint.host))}
     spread = etcd_is_away or not all(is_loopback(endpoint.host) for endpoint in hosts if endpoint not in nowhere)
     for endpoint, instance in hosts.items():

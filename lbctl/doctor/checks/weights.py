@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Final
 
 from lbctl.discovery.rotation import NOTES
-from lbctl.doctor.case import Case
+from lbctl.doctor.case import Case, one_of_each_key
 from lbctl.doctor.finding import Check, Level, Symptom
 from lbctl.errors import RegistryError
 from lbctl.model import Instance, Service
@@ -31,7 +31,7 @@ async def _drained(case: Case) -> Mapping[str, int]:
 
 def _odd(case: Case, service: Service, drained: Mapping[str, int]) -> Iterator[Symptom]:
     some = any(each.weight is not None for each in service.instances)
-    for each in service.instances:
+    for each in one_of_each_key(service):
         again = case.command("weight", service, f"{each.key if '=' not in each.key else each.address}=1")
         warning = next((text for text in each.warnings if text.startswith(WEIGHT)), "")
         if warning:
