@@ -15,6 +15,7 @@ from lbctl.view.theme import ASCII, PLAIN, UNICODE, Glyphs
 from lbctl.view.watch_frame import WatchUi, build_watch
 from tests.view.sample import (
     explained,
+    judged,
     left_and_joined,
     load_aware,
     open_loop,
@@ -83,6 +84,7 @@ REPORTS: dict[str, Callable[[], Report]] = {
     "summary-simulated-skewed": lambda: simulated(skewed=True),
     "summary-explained": explained,
     "summary-explained-many": lambda: explained(40),
+    "summary-judged": judged,
     "summary-nothing": lambda: sample(0, calls=0, generator=_WARNED),
 }
 _IN_ASCII = ("summary-troubled-verbose", "summary-explained-many", "summary-nothing")

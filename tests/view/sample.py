@@ -9,6 +9,7 @@ from typing import Any
 
 from lbctl.model import Code, Event, Origin
 from lbctl.stats.histogram import Histogram
+from lbctl.stats.outcome import Outcome
 from lbctl.stats.report import (
     BackendRow,
     Balance,
@@ -301,6 +302,26 @@ def simulated(*, skewed: bool = False) -> Report:
     bands = ((0.382, 0.514), (0.25, 0.331), (0.0, 0.0019))
     rows = tuple(replace(row, band=band) for row, band in zip(report.backends, bands, strict=True))
     return replace(report, balance=balance, backends=rows)
+
+
+def judged() -> Report:
+    """Return a skewed run that a condition ended, with thresholds of which some hold."""
+    report = sample(5, skewed=True, end_reason="aborted", in_flight=0, stopped_by="--abort-on backend.error_rate>3%")
+    return replace(
+        report,
+        thresholds=(
+            Outcome("max_delta<2pp", ok=False, value=10.4, unit="pp", limit=2.0),
+            Outcome("p99<50ms", ok=True, value=25.2, unit="ms", limit=50.0),
+            Outcome("p99.9<101ms", ok=False, value=101.4, unit="ms", limit=101.0),
+            Outcome("backend.p99<40ms", ok=False, value=58.1, unit="ms", limit=40.0, backend="10.0.0.13:50051"),
+            Outcome("wait.p99<1ms", ok=False, value=None, unit="ms", limit=1.0, reason="no call was written"),
+            Outcome("rps>500", ok=True, value=518.2, unit="", limit=500.0),
+        ),
+        abort_on=(
+            Outcome("errors>=100", ok=True, value=26.0, unit="", limit=100.0),
+            Outcome("backend.error_rate>3%", ok=False, value=3.21, unit="%", limit=3.0, backend="10.0.0.14:50051"),
+        ),
+    )
 
 
 def explained(candidates: int = 3) -> Report:
