@@ -69,6 +69,7 @@ def hammer(
     settings: Settings,
 ) -> int:
     """Put load on a service through a balancing policy."""
+    from lbctl.cli.ci import Ci
     from lbctl.cli.hammer_output import Sink
     from lbctl.cli.hammer_request import build, slips, split_target
     from lbctl.cli.screens import caps_of
@@ -80,7 +81,8 @@ def hammer(
     wanted = build(service, method, load, request, stream, connection, settings, os.environ, hash_keys, again, guards)
     caps = caps_of(settings, result.ui or "auto", result.fps)
     wanted = replace(wanted, thresholds=tuple(verdict.threshold or ()), abort_on=tuple(verdict.abort_on or ()))
-    with Sink(settings, caps, result, wanted.service) as sink:
+    about = f"lbctl hammer {wanted.service}"
+    with Sink(settings, caps, result, wanted.service) as sink, Ci(verdict.ci or (), about, sink.say, result.strict) as ci:
         for slip in slips(request):
             sink.note(f"note: {slip}")
         if caps.refused:
@@ -89,7 +91,9 @@ def hammer(
         write = sink.note if result.ui is None else sink.say
         screen = run_screen(caps, write, interval_s=result.interval or 5.0)
         tell = Tell(sink.note, detail(settings))
-        return sink.finish(_run(None if direct else settings, wanted, screen, tell))
+        finished = _run(None if direct else settings, wanted, screen, tell)
+        ci.ended(finished)
+        return sink.finish(finished)
 
 
 def _run(settings: Settings | None, request: Hammer, screen: RunScreen, tell: Tell) -> Finished:
