@@ -11,6 +11,7 @@ from lbctl.discovery.backends import distinct
 from lbctl.doctor.diagnosis import Beside, Diagnosis
 from lbctl.doctor.finding import Finding, Level
 from lbctl.model import Service
+from lbctl.redaction import masked_text
 from lbctl.stats.report import BackendRow, Report
 from lbctl.view.figures import Document, ratio, seconds_of, stamp
 from lbctl.view.plain_table import Cell, Column, render
@@ -204,7 +205,7 @@ def _finding_document(finding: Finding) -> Document:
         "level": finding.level.word,
         "service": symptom.service or None,
         "subject": symptom.subject or None,
-        "what": symptom.what,
+        "what": masked_text(symptom.what),
         "why": finding.check.why,
         "fix": finding.check.fix,
         "command": symptom.command or None,

@@ -261,6 +261,8 @@ async def test_prometheus_knows_given_backends_as_well() -> None:
 @pytest.mark.parametrize("status", ["error", "unreachable"])
 async def test_a_prometheus_that_does_not_answer_is_told_and_the_rest_is_examined(etcd: Etcd, status: str) -> None:
     async with prometheus_with({}, status) as url:
-        found = await examined(etcd, prometheus=url if status == "error" else "http://127.0.0.1:1")
-    assert [each.code for each in found.skipped if not each.why.startswith("needs")] == ["prometheus"]
+        found = await examined(etcd, prometheus=url if status == "error" else "http://me:s3cret@127.0.0.1:1")
+    (missing,) = (each for each in found.skipped if not each.why.startswith("needs"))
+    assert missing.code == "prometheus"
+    assert "s3cret" not in missing.why
     assert "LB101" in found.checks

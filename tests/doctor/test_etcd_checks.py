@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import asyncio
+import shutil
+from asyncio.subprocess import DEVNULL
 from contextlib import AsyncExitStack, aclosing
 from datetime import datetime, timedelta
 
@@ -15,7 +18,7 @@ from lbctl.etcd.config import EtcdConfig
 from lbctl.etcd.events import Change, Changes
 from tests.demo.watching import until
 from tests.doctor.forwarding import forwarding
-from tests.doctor.ward import backend, examined, registry_in, seen
+from tests.doctor.ward import backend, examined, raise_alarm, registry_in, seen
 from tests.etcd.guarding import READER, guard
 from tests.etcd.members import cluster, member
 
@@ -81,6 +84,20 @@ async def test_a_watch_that_is_refused_for_every_service_is_one_finding(etcd: Et
         found = await examined(behind, select=("LB103",))
     assert seen(found) == [("LB103", "error", "/services/echo/")]
     assert found.findings[0].symptom.what.endswith("(and 1 more prefix)")
+
+
+@pytest.mark.skipif(shutil.which("etcdctl") is None, reason="no etcdctl in the path")
+async def test_the_command_for_an_alarm_mends_it(own_etcd: EtcdServer) -> None:
+    async with Etcd(EtcdConfig((own_etcd.endpoint,))) as etcd:
+        await (await registry_in(etcd)).add("127.0.0.1:1")
+        await raise_alarm(etcd)
+        found = await examined(etcd, select=("LB102",))
+        (finding,) = found.findings
+        for _ in range(2):  # the second time there is nothing to compact, and that is no harm
+            mending = await asyncio.create_subprocess_shell(finding.symptom.command, stdout=DEVNULL, stderr=DEVNULL)
+            assert await mending.wait() == 0
+        assert seen(await examined(etcd, select=("LB102",))) == []
+        await etcd.put(b"/again", b"there is space")
 
 
 async def test_a_clock_that_is_not_ours_is_found(etcd: Etcd) -> None:

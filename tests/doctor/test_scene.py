@@ -10,9 +10,8 @@ from lbctl.balance.load_report import LoadReport
 from lbctl.demo.etcd_server import EtcdServer
 from lbctl.etcd.client import Etcd
 from lbctl.etcd.config import EtcdConfig
-from lbctl.etcd.stubs import pb
 from lbctl.model import Endpoint
-from tests.doctor.ward import NOT_SERVING, Registry, backend, examined, registry_in, seen
+from tests.doctor.ward import NOT_SERVING, Registry, backend, examined, raise_alarm, registry_in, seen
 from tests.rpc.servers import refused_port
 
 pytestmark = pytest.mark.slow
@@ -21,7 +20,7 @@ pytestmark = pytest.mark.slow
 async def test_each_planted_fault_is_found_exactly_once(own_etcd: EtcdServer) -> None:
     async with Etcd(EtcdConfig((own_etcd.endpoint,))) as etcd, AsyncExitStack() as stack:
         planted = await _plant(await registry_in(etcd), stack)
-        await _raise_alarm(etcd)
+        await raise_alarm(etcd)
         found = await examined(etcd, probe=200, timeout_s=2.0)
         planted.append(("LB102", "error", "lbctl-demo"))
     assert seen(found) == sorted(planted)
@@ -95,14 +94,3 @@ async def _plant(registry: Registry, stack: AsyncExitStack) -> list[tuple[str, s
         ("LB403", "warn", str(slow)),
         ("LB404", "warn", "services/rollout"),
     ]
-
-
-async def _raise_alarm(etcd: Etcd) -> None:
-    """Have etcd say that it has no space left; it takes no writes from then on."""
-    request = pb.AlarmRequest(action=pb.AlarmRequest.ACTIVATE, alarm=pb.NOSPACE, memberID=await _member(etcd))
-    await etcd.session.call(lambda channel: channel.maintenance.Alarm, request, repeatable=False)
-
-
-async def _member(etcd: Etcd) -> int:
-    reply = await etcd.session.call(lambda channel: channel.maintenance.Status, pb.StatusRequest(), repeatable=True)
-    return int(reply.header.member_id)

@@ -20,6 +20,7 @@ from lbctl.doctor.case import Order
 from lbctl.doctor.diagnosis import Diagnosis
 from lbctl.doctor.table import selected
 from lbctl.etcd.client import Etcd
+from lbctl.etcd.stubs import pb
 from lbctl.model import Endpoint, Instance
 from lbctl.rpc import orca
 from lbctl.rpc.access import plain
@@ -136,3 +137,14 @@ async def examined(
 def seen(found: Diagnosis) -> list[tuple[str, str, str]]:
     """Every finding as level, code and subject, in order of code."""
     return sorted((each.code, each.level.word, each.symptom.subject or each.symptom.service) for each in found.findings)
+
+
+async def raise_alarm(etcd: Etcd) -> None:
+    """Have etcd say that it has no space left; it takes no writes from then on."""
+    request = pb.AlarmRequest(action=pb.AlarmRequest.ACTIVATE, alarm=pb.NOSPACE, memberID=await _member(etcd))
+    await etcd.session.call(lambda channel: channel.maintenance.Alarm, request, repeatable=False)
+
+
+async def _member(etcd: Etcd) -> int:
+    reply = await etcd.session.call(lambda channel: channel.maintenance.Status, pb.StatusRequest(), repeatable=True)
+    return int(reply.header.member_id)

@@ -31,7 +31,9 @@ async def examine(case: Case) -> Sequence[Symptom]:
 
 def _command(case: Case, kind: str) -> str:
     if kind == "NOSPACE":
-        return f"{case.etcdctl('defrag')} && {case.etcdctl('alarm', 'disarm')}"
+        # Where somebody has compacted already the first fails, and the others are wanted all the same.
+        compacted, defragmented = case.etcdctl("compact", str(case.revision)), case.etcdctl("defrag")
+        return f"{compacted}; {defragmented} && {case.etcdctl('alarm', 'disarm')}"
     return case.etcdctl("alarm", "list")
 
 

@@ -24,7 +24,7 @@ async def examine(case: Case) -> Sequence[Symptom]:
     folder = (root_of(case) + CANARY).encode()
     async with glance(case.etcd, folder) as watched:
         took_s = await _round(case, folder + secrets.token_hex(8).encode(), watched)
-    where, measure = folder.decode(), case.etcdctl("check", "perf")
+    where, measure = folder.decode(), case.etcdctl("endpoint", "status", "--write-out=table")
     if took_s is None:
         what = f"the event of a write did not come within {_PATIENCE_S:g}s"
         return [Symptom(what, where, command=measure, level=Level.ERROR)]
@@ -68,7 +68,7 @@ CHECK = Check(
     "discovery lag",
     Level.WARN,
     why="For as long as that clients call backends that are gone, and leave new ones idle.",
-    fix="look at etcd's disks and load (etcdctl check perf), and at the network between",
+    fix="look at etcd's disks and load, and at the network between",
     examine=examine,
     needs=Needs.CANARY,
 )

@@ -10,6 +10,7 @@ from lbctl.doctor.case import Case
 from lbctl.doctor.hosts import host_of
 from lbctl.errors import CannotCall
 from lbctl.model import Endpoint
+from lbctl.redaction import masked_text
 
 CPU: Final = "sum by (instance) (rate(process_cpu_seconds_total[1m]))"
 REQUESTS: Final = "sum by (instance) (rate(grpc_server_handled_total[1m]))"
@@ -45,14 +46,15 @@ async def _asked(url: str, query: str) -> Mapping[str, float]:
     """The value of every instance in an answer."""
     import httpx
 
+    shown = masked_text(url)  # it may have a password in it
     try:
         async with httpx.AsyncClient(timeout=_TIMEOUT_S, trust_env=False) as client:
             answer = await client.get(f"{url.rstrip('/')}/api/v1/query", params={"query": query})
         return _figures(answer.json(), answer.status_code)
     except (httpx.HTTPError, httpx.InvalidURL, OSError) as error:
-        raise CannotCall(f"Prometheus {url} cannot be asked ({str(error) or type(error).__name__})") from error
+        raise CannotCall(f"Prometheus {shown} cannot be asked ({str(error) or type(error).__name__})") from error
     except (ValueError, KeyError, TypeError, AttributeError) as error:
-        raise CannotCall(f"Prometheus {url} answered with something that is no query result") from error
+        raise CannotCall(f"Prometheus {shown} answered with something that is no query result") from error
 
 
 def _figures(answer: Any, status: int) -> Mapping[str, float]:  # noqa: ANN401 - JSON
