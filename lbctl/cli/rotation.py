@@ -50,11 +50,13 @@ def offered(service: str, turn: Turn, settings: Settings) -> Proposal[WeightRepo
     from lbctl.clock import SystemClock
     from lbctl.commands.weight import left_in_rotation, report
     from lbctl.discovery.registering import keeper_of
+    from lbctl.discovery.rotation import unheeded
 
     config = etcd_config(settings)
     found, turning = asyncio.run(_prepared(config, where_of(service, settings), turn.plan))
     shown = report(found, turning.rewrites, SystemClock().wall(), action=turn.action)
-    shown = replace(shown, note=turning.remark, undo=turning.undo if turn.back_after_s is None else "")
+    remark = remarks(turning.remark, unheeded(found.service.layout))
+    shown = replace(shown, note=remark, undo=turning.undo if turn.back_after_s is None else "")
     left = left_in_rotation(found, turning.rewrites)
     changes = sum(each.changes for each in turning.rewrites)
     counted = f"{instances(len(found.service.instances))}, {left} left in the rotation"
@@ -62,7 +64,7 @@ def offered(service: str, turn: Turn, settings: Settings) -> Proposal[WeightRepo
         report=shown,
         changes=changes,
         question=f"{turn.ask(changes)} for every client?",
-        about=remarks(counted, turning.remark, keeper_of(found.service.layout).rewrites),
+        about=remarks(counted, remark, keeper_of(found.service.layout).rewrites),
         warning="" if left else f"no instance of {found.service.name} is left in the rotation",
         write=lambda tell: _written(config, turning, shown, turn, tell),
     )

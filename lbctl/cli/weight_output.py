@@ -51,7 +51,7 @@ def _weighed(report: WeightReport) -> str:
     weights = "1 weight" if changing == 1 else f"{changing} weights"
     return {
         UNCHANGED: "no weight changes",
-        DRY_RUN: f"{weights} would change; nothing was written",
+        DRY_RUN: f"{weights} would change; nothing was written{_owner(report)}",
         LOST: "keys changed meanwhile; nothing was written",
         WRITTEN: f"{weights} written at revision {report.revision}; {_lasts(report, 'writes a weight of its own')}",
     }[report.state]
@@ -64,12 +64,22 @@ def _turned(report: WeightReport) -> str:
         case "unchanged":
             return "nothing to do: out of the rotation already" if out else "nothing to do: not drained"
         case "dry_run":
-            return f"{turned} would be {report.action}ed; nothing was written"
+            return f"{turned} would be {report.action}ed; nothing was written{_owner(report)}"
     told = f"{turned} {report.action}ed at revision {report.revision}"
     return f"{told}; {_lasts(report, 'is back in the rotation')}" if out else told
 
 
 def _lasts(report: WeightReport, how: str) -> str:
+    return _rewrites(report) or f"who registers again {how}"
+
+
+def _owner(report: WeightReport) -> str:
+    """What would follow a write, where its owner does not leave it at that."""
+    rewrites = _rewrites(report)
+    return f"; {rewrites}" if rewrites else ""
+
+
+def _rewrites(report: WeightReport) -> str:
     from lbctl.discovery.registering import keeper_of
 
-    return keeper_of(report.layout).rewrites or f"who registers again {how}"
+    return keeper_of(report.layout).rewrites

@@ -27,6 +27,11 @@ def has_status(layout: str, codecs: Sequence[Codec] = CODECS) -> bool:
     return _codec(layout, codecs).enable is not None
 
 
+def unheeded(layout: str, codecs: Sequence[Codec] = CODECS) -> str:
+    """Why a weight of 0, or any other, changes nothing for clients of a layout; "" where they go by weights."""
+    return _codec(layout, codecs).unheeded
+
+
 def drained(layout: str, key: str, value: bytes, codecs: Sequence[Codec] = CODECS) -> Turned:
     """Spell a registration as out of the rotation; raises Unusable where clients of its layout would pick it still."""
     codec = _codec(layout, codecs)

@@ -236,3 +236,24 @@ def test_a_file_that_is_no_run_is_refused(lbctl: Lbctl, keys: Keys, tmp_path: Pa
     said = lbctl("weight", "echo", "--auto", "--from", str(path))
     assert (said.status, said.out) == (2, "")
     assert f"error: --from: {path} {message}" in said.err
+
+
+def test_it_is_said_beforehand_that_clients_heed_no_weight_or_its_owner_writes_another(
+    lbctl: Lbctl, keys: Keys
+) -> None:
+    keys(
+        {
+            f"grpc:pay:v1:live/{A}": json.dumps({"Op": 0, "Addr": A, "MetadataX": {"name": "pay", "weight": 3}}),
+            "/kratos_etcd/shop/n1": json.dumps({"appid": "shop", "hostname": "n1", "addrs": [f"grpc://{B}"]}),
+        }
+    )
+    unheeded = lbctl("weight", "pay", f"{A}=1", "--dry-run").err.splitlines()
+    assert unheeded[-2:] == [
+        "1 weight would change; nothing was written",
+        "clients of Jupiter go by the address, and heed no weight",
+    ]
+    assert "heed no weight" in lbctl("weight", "pay", f"{A}=1", "-y").err
+    owned = lbctl("weight", "shop", f"{B}=1", "--dry-run").err.splitlines()
+    assert owned[-1] == (
+        "1 weight would change; nothing was written; Kratos v1 registers anew every 30s, and writes its own value"
+    )
