@@ -18,12 +18,17 @@ _SINCE: Final = "was written since lbctl drain took it out"
 
 def drain(found: Registered, wheres: Sequence[str]) -> tuple[Rewrite, ...]:
     """What has to be written; raises NotFound for one that is not there, UsageError for one that cannot be drained."""
-    return tuple(_drain(found, each) for each in _instances(found, wheres))
+    return tuple(_drain(found, each) for each in instances(found, wheres))
 
 
 def undrain(found: Registered, wheres: Sequence[str], notes: Notes) -> tuple[Rewrite, ...]:
     """What has to be written; raises NotFound, and UsageError where it is not known what the weight was."""
-    return tuple(_undrain(found, each, notes) for each in _instances(found, wheres))
+    return tuple(_undrain(found, each, notes) for each in instances(found, wheres))
+
+
+def instances(found: Registered, wheres: Iterable[str]) -> list[Instance]:
+    """One instance for every key of these addresses and keys; raises NotFound."""
+    return list({each.key: each for where in wheres for each in instances_at(found.service, where)}.values())
 
 
 def rewritten_since(found: Registered, plan: Sequence[Rewrite], notes: Notes) -> Iterator[str]:
@@ -41,11 +46,6 @@ def without_notes(plan: Sequence[Rewrite], notes: Notes) -> tuple[Rewrite, ...]:
         else each
         for each in plan
     )
-
-
-def _instances(found: Registered, wheres: Iterable[str]) -> list[Instance]:
-    """One instance for every key of the addresses and keys."""
-    return list({each.key: each for where in wheres for each in instances_at(found.service, where)}.values())
 
 
 def _drain(found: Registered, instance: Instance) -> Rewrite:

@@ -5,10 +5,11 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from typing import NamedTuple
 
-from lbctl.commands.drain import drain, rewritten_since, undrain, without_notes
+from lbctl.commands.drain import drain, instances, rewritten_since, undrain, without_notes
 from lbctl.commands.noting import notes, readable_notes
 from lbctl.commands.rewriting import Registered, Rewrite, kept_in
 from lbctl.commands.weight import Wish, planned
+from lbctl.discovery.rotation import has_status
 from lbctl.etcd.client import Etcd
 from lbctl.model import Entry
 
@@ -31,8 +32,9 @@ async def draining(etcd: Etcd, found: Registered, wheres: Sequence[str]) -> Turn
 
 
 async def undraining(etcd: Etcd, found: Registered, wheres: Sequence[str]) -> Turning:
-    """What puts them back; raises what ``undrain`` raises, and AccessDenied where notes may not be read."""
-    noted = await notes(etcd, found)
+    """What puts them back; raises what ``undrain`` raises, and AccessDenied where notes that it needs are kept from it."""
+    needed = any(each.weight == 0 and not has_status(each.layout) for each in instances(found, wheres))
+    noted = await (notes if needed else readable_notes)(etcd, found)
     plan = undrain(found, wheres, noted)
     return Turning(plan, noted.stale, "\n".join(rewritten_since(found, plan, noted)))
 

@@ -8,9 +8,10 @@ import pytest
 
 from lbctl.commands.deregister import planned, with_notes
 from lbctl.commands.drain import drain
-from lbctl.commands.noting import notes, readable_notes
+from lbctl.commands.noting import readable_notes, tidy
 from lbctl.commands.register import Register, look, once
 from lbctl.commands.rewriting import Where, registered, write
+from lbctl.commands.turning import undraining, weighing
 from lbctl.commands.weight import Wish
 from lbctl.commands.weight import planned as weighed
 from lbctl.demo.etcd_server import EtcdServer
@@ -73,4 +74,13 @@ async def test_a_drain_that_cannot_be_noted_is_not_made(etcd: Etcd) -> None:
 async def test_a_note_that_cannot_be_read_is_no_missing_note(etcd: Etcd) -> None:
     await write(etcd, weighed(await registered(etcd, ECHO), [Wish(A, 0)]))
     with pytest.raises(AccessDenied, match="permission denied"):
-        await notes(etcd, await registered(etcd, ECHO))
+        await undraining(etcd, await registered(etcd, ECHO), [A])
+
+
+async def test_where_no_note_is_needed_none_has_to_be_readable(etcd: Etcd) -> None:
+    found = await registered(etcd, ECHO)
+    assert not any(each.changes for each in (await undraining(etcd, found, [A])).rewrites)
+    weighed = await weighing(etcd, found, [Wish(A, 3)])
+    await write(etcd, weighed.rewrites)
+    assert await tidy(etcd, weighed.stale) == 0
+    assert await values(etcd) == [f"{A}|3"]
