@@ -1,15 +1,23 @@
-"""Runs of any policy against one demo, and what the table of policies says beforehand of how they end."""
+"""Runs of any policy against one demo, and what the table of policies says beforehand of how they end.
+
+There are hundreds of them, so their command lines run in this process: to start one takes longer than what it does.
+"""
 
 from __future__ import annotations
 
+import os
 from collections.abc import Sequence
+from contextlib import redirect_stderr, redirect_stdout
+from io import StringIO
 from typing import Any, Final
+from unittest.mock import patch
 
 from lbctl.balance.envelope import CALLS
 from lbctl.balance.policies.base import Expectation, Policy
 from lbctl.balance.policies.table import POLICIES
+from lbctl.cli import run as run_line
 from tests.e2e.conftest import Standing
-from tests.e2e.runs import hammer, row_of
+from tests.e2e.runs import Ended, environment, row_of
 
 # Weights of the registry are nothing to these; to all others that say their shares beforehand, they are the shares.
 EVEN: Final = {"round_robin", "random", "hash_mod", "consistent_hash", "jump", "weighted_round_robin"}
@@ -46,11 +54,15 @@ def owed(policy: Policy, weights: Sequence[int]) -> list[float]:
     return [weight / sum(counted) for weight in counted]
 
 
-async def run(demo: Standing, name: str, *options: str, key: str = "uuid") -> dict[str, Any]:
+def run(demo: Standing, name: str, *options: str, key: str = "uuid") -> dict[str, Any]:
     """The document of a run of a policy, with keys where it needs them and always the same draws."""
     keys = ("--hash-key", key) if POLICIES[name].keyed else ()
-    command = ("echo", "Echo/Say", "--policy", name, *keys, "--seed", "7", "-o", "json", *options)
-    return (await hammer(*command, etcd=demo.etcd)).document
+    command = ("hammer", "echo", "Echo/Say", "--policy", name, *keys, "--seed", "7", "-o", "json", *options)
+    out, err = StringIO(), StringIO()
+    with patch.dict(os.environ, environment(demo.etcd), clear=True), redirect_stdout(out), redirect_stderr(err):
+        status = run_line(command)
+    assert out.getvalue(), err.getvalue()
+    return Ended(status, out.getvalue(), err.getvalue()).document
 
 
 def picks(document: dict[str, Any], demo: Standing) -> list[int]:

@@ -52,8 +52,8 @@ def most(name: str, document: dict[str, Any], demo: Standing, last_ms: float) ->
 
 
 @pytest.mark.parametrize("name", LOAD_AWARE)
-async def test_who_goes_by_load_starves_a_slow_backend(slow: Standing, name: str) -> None:
-    document = await run(slow, name, *LOAD, *WIDE.get(name, ()))
+def test_who_goes_by_load_starves_a_slow_backend(slow: Standing, name: str) -> None:
+    document = run(slow, name, *LOAD, *WIDE.get(name, ()))
     share = shares(document, slow)[-1]
     bound = most(name, document, slow, row_of(document, slow.backends[-1])["latency_ms"]["mean"])
     assert 0 < share < bound < 1 / SIZE
@@ -62,8 +62,8 @@ async def test_who_goes_by_load_starves_a_slow_backend(slow: Standing, name: str
 
 
 @pytest.mark.parametrize("name", STATIC)
-async def test_nobody_else_does(slow: Standing, name: str) -> None:
-    document = await run(slow, name, "-n", "300", "-c", str(CROWD))
+def test_nobody_else_does(slow: Standing, name: str) -> None:
+    document = run(slow, name, "-n", "300", "-c", str(CROWD))
     if POLICIES[name].expectation in (Expectation.SEQUENCE, Expectation.COUNTS, Expectation.SINGLE):
         assert shares(document, slow) == pytest.approx(owed(POLICIES[name], [1] * SIZE), abs=0.01)
     else:
@@ -72,23 +72,23 @@ async def test_nobody_else_does(slow: Standing, name: str) -> None:
 
 
 @pytest.mark.parametrize("name", LOAD_AWARE)
-async def test_who_goes_by_load_is_not_attracted_by_a_backend_that_fails_at_once(failing: Standing, name: str) -> None:
-    document = await run(failing, name, *LOAD, *WIDE.get(name, ()))
+def test_who_goes_by_load_is_not_attracted_by_a_backend_that_fails_at_once(failing: Standing, name: str) -> None:
+    document = run(failing, name, *LOAD, *WIDE.get(name, ()))
     assert shares(document, failing)[-1] < most(name, document, failing, PENALTY_MS) < 1 / SIZE
     assert document["errors"] == row_of(document, failing.backends[-1])["picks"]
     assert document["codes"].keys() <= {"OK", "UNAVAILABLE"}
     assert is_right(document), document["balance"]["note"]
 
 
-async def test_without_the_penalty_it_would_be(failing: Standing) -> None:
-    document = await run(failing, "least_conn", *LOAD, "--policy-opt", "failure-penalty=0s")
+def test_without_the_penalty_it_would_be(failing: Standing) -> None:
+    document = run(failing, "least_conn", *LOAD, "--policy-opt", "failure-penalty=0s")
     assert shares(document, failing)[-1] > 1 / SIZE
     assert is_right(document), document["balance"]["note"]  # that is what this policy does
 
 
 @pytest.mark.parametrize("name", STATIC)
-async def test_who_goes_by_nothing_gives_it_no_more_than_its_share(failing: Standing, name: str) -> None:
-    document = await run(failing, name, "-n", "300", "-c", str(CROWD))
+def test_who_goes_by_nothing_gives_it_no_more_than_its_share(failing: Standing, name: str) -> None:
+    document = run(failing, name, "-n", "300", "-c", str(CROWD))
     assert is_right(document), document["balance"]["note"]
     if POLICIES[name].expectation in (Expectation.SEQUENCE, Expectation.COUNTS, Expectation.SINGLE):
         assert shares(document, failing) == pytest.approx(owed(POLICIES[name], [1] * SIZE), abs=0.01)
@@ -100,10 +100,8 @@ async def test_who_goes_by_nothing_gives_it_no_more_than_its_share(failing: Stan
     ("dynamic_weight", ("interval=300ms", "window=2s", "min-requests=5", "max=20")),
     ("weighted_round_robin", ("blackout-period=0s", "weight-update-period=100ms")),
 ])  # fmt: skip
-async def test_who_goes_by_weights_of_its_own_gives_it_less(
-    failing: Standing, name: str, options: tuple[str, ...]
-) -> None:
+def test_who_goes_by_weights_of_its_own_gives_it_less(failing: Standing, name: str, options: tuple[str, ...]) -> None:
     chosen = [word for option in options for word in ("--policy-opt", option)]
-    document = await run(failing, name, "-r", "300", "-z", "2s", *chosen)
+    document = run(failing, name, "-r", "300", "-z", "2s", *chosen)
     assert shares(document, failing)[-1] < 0.7 / SIZE
     assert is_right(document), document["balance"]["note"]

@@ -31,8 +31,8 @@ def all_fail() -> Iterator[Standing]:
 
 
 @pytest.mark.parametrize("name", ["round_robin", "smooth_wrr", "random", "rendezvous"])  # of each kind that is even
-async def test_a_failing_backend_is_out_and_comes_back_and_the_rest_is_balanced(one_fails: Standing, name: str) -> None:
-    document = await run(one_fails, name, "-r", "250", "-z", "3s", "--outlier-detection", SOON)
+def test_a_failing_backend_is_out_and_comes_back_and_the_rest_is_balanced(one_fails: Standing, name: str) -> None:
+    document = run(one_fails, name, "-r", "250", "-z", "3s", "--outlier-detection", SOON)
     bad = one_fails.backends[-1]
     changes = [(event["kind"], event["backend"]) for event in document["events"] if event["kind"] in CHANGES]
     assert changes[:3] == [("ejected", bad), ("restored", bad), ("ejected", bad)]
@@ -43,10 +43,10 @@ async def test_a_failing_backend_is_out_and_comes_back_and_the_rest_is_balanced(
     assert is_right(document), document["balance"]["note"]
 
 
-async def with_all_out(demo: Standing, what: str) -> dict[str, Any]:
+def with_all_out(demo: Standing, what: str) -> dict[str, Any]:
     """A run at whose first look both backends are ejected, for longer than it goes on."""
     options = ("--outlier-detection", ALL + ",failure-volume=5", "--when-all-out", what)
-    document = await run(demo, "smooth_wrr", "-r", "200", "-z", "2s", "-t", "500ms", *options)
+    document = run(demo, "smooth_wrr", "-r", "200", "-z", "2s", "-t", "500ms", *options)
     assert {backend for backend, _ in events_of(document, "ejected")} == set(demo.backends)
     assert events_of(document, "restored") == []
     assert {row["state"] for row in document["backends"]} == {"ejected"}
@@ -54,22 +54,22 @@ async def with_all_out(demo: Standing, what: str) -> dict[str, Any]:
     return document
 
 
-async def test_with_all_ejected_all_are_used_in_panic(all_fail: Standing) -> None:
-    document = await with_all_out(all_fail, "panic")
+def test_with_all_ejected_all_are_used_in_panic(all_fail: Standing) -> None:
+    document = with_all_out(all_fail, "panic")
     assert document["attempts"] == document["requests"]
     assert document["codes"] == {"UNAVAILABLE": document["requests"]}
     assert document["turned_away"] == {}
     assert is_right(document), document["balance"]["note"]
 
 
-async def test_or_calls_fail_and_none_is_sent(all_fail: Standing) -> None:
-    document = await with_all_out(all_fail, "fail")
+def test_or_calls_fail_and_none_is_sent(all_fail: Standing) -> None:
+    document = with_all_out(all_fail, "fail")
     assert 0 < document["turned_away"]["all-out"] == document["requests"] - document["attempts"]
     assert sum(row["picks"] for row in document["backends"]) == document["attempts"]
 
 
-async def test_or_calls_wait_for_as_long_as_they_may(all_fail: Standing) -> None:
-    document = await with_all_out(all_fail, "wait")
+def test_or_calls_wait_for_as_long_as_they_may(all_fail: Standing) -> None:
+    document = with_all_out(all_fail, "wait")
     waited = sum(group["count"] for group in document["error_groups"] if group["origin"] == "client")
     assert 0 < waited == document["requests"] - document["attempts"]
     assert any("calls wait for one to come back" in text for _, text in events_of(document, "health"))

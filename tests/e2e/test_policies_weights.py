@@ -62,8 +62,8 @@ def assert_owed(name: str, counts: list[int]) -> None:
 
 
 @pytest.mark.parametrize("name", POLICIES)
-async def test_a_few_calls_are_judged_by_what_they_can_tell(weighted: Standing, name: str) -> None:
-    document = await run(weighted, name, "-n", str(FEW), "-c", "5")
+def test_a_few_calls_are_judged_by_what_they_can_tell(weighted: Standing, name: str) -> None:
+    document = run(weighted, name, "-n", str(FEW), "-c", "5")
     kind = POLICIES[name].expectation
     counts = picks(document, weighted)
     assert document["ok"] == sum(counts) == FEW
@@ -81,8 +81,8 @@ async def test_a_few_calls_are_judged_by_what_they_can_tell(weighted: Standing, 
 @pytest.mark.parametrize(
     ("name", "calls"), [*((name, MANY) for name in STATED), *((name, VERY_MANY) for name in KINDS)]
 )
-async def test_many_calls_are_balanced_and_weights_are_honoured(weighted: Standing, name: str, calls: int) -> None:
-    document = await run(weighted, name, "-n", str(calls))
+def test_many_calls_are_balanced_and_weights_are_honoured(weighted: Standing, name: str, calls: int) -> None:
+    document = run(weighted, name, "-n", str(calls))
     assert document["ok"] == document["attempts"] == calls
     assert is_right(document), document["balance"]["note"]
     if name in STATIC:
@@ -90,16 +90,16 @@ async def test_many_calls_are_balanced_and_weights_are_honoured(weighted: Standi
 
 
 @pytest.mark.parametrize("name", FEEDBACK)
-async def test_who_goes_by_feedback_is_balanced_whatever_it_makes_of_weights(unhurried: Standing, name: str) -> None:
-    document = await run(unhurried, name, "-n", str(MANY // 3), "-c", "10")
+def test_who_goes_by_feedback_is_balanced_whatever_it_makes_of_weights(unhurried: Standing, name: str) -> None:
+    document = run(unhurried, name, "-n", str(MANY // 3), "-c", "10")
     assert document["ok"] == MANY // 3
     assert is_right(document), document["balance"]["note"]
 
 
 @pytest.mark.parametrize("name", ["least_conn", "dynamic_weight", "weighted_round_robin"])
-async def test_weights_also_count_where_load_does(weighted: Standing, name: str) -> None:
+def test_weights_also_count_where_load_does(weighted: Standing, name: str) -> None:
     """Calls one after the other: ties of least_conn, and nothing measured yet that would change a weight."""
-    document = await run(weighted, name, "-n", str(10 * CYCLE), "-c", "1")
+    document = run(weighted, name, "-n", str(10 * CYCLE), "-c", "1")
     expected = [1 / 5] * 5 if name in EVEN else [weight / CYCLE for weight in WEIGHTS]
     assert shares(document, weighted) == pytest.approx(expected, abs=0.001)
     assert is_right(document), document["balance"]["note"]
