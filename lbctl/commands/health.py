@@ -9,6 +9,7 @@ from random import Random
 from typing import TYPE_CHECKING
 
 from lbctl.commands import ls
+from lbctl.commands.ls_stream import Moment, stream
 from lbctl.commands.signals import Interrupts
 from lbctl.discovery.changes import Op
 from lbctl.discovery.checkup import Checkup, Row, backends, rows
@@ -98,7 +99,7 @@ async def _watch(etcd: Etcd | None, request: HealthCheck, rng: Random, show: Sho
 
 
 async def _follow(etcd: Etcd, request: HealthCheck, registry: Registry, ward: _Ward, note: Note) -> None:
-    def take(moment: ls.Moment) -> None:
+    def take(moment: Moment) -> None:
         if moment.notice:
             note(moment.notice)
         for change in moment.changes:
@@ -107,7 +108,7 @@ async def _follow(etcd: Etcd, request: HealthCheck, registry: Registry, ward: _W
             if change.after is not None and change.op is not Op.LEFT:
                 ward.admit(change.after)
 
-    await ls.stream(etcd, Listing(registry), request.which, take)
+    await stream(etcd, Listing(registry), request.which, take)
 
 
 class _Ward:

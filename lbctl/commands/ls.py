@@ -3,20 +3,18 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Iterable, Mapping
-from contextlib import aclosing
+from collections import Counter
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING
 
-from lbctl.discovery.catalog import Catalog
-from lbctl.discovery.changes import Change, diff
-from lbctl.discovery.directory import find, follow, follow_keys, normal_prefix, read, survey
+from lbctl.discovery.directory import UNKNOWN, find, read, survey
 from lbctl.discovery.elsewhere import elsewhere
-from lbctl.discovery.listing import Listing, Rest, shares
+from lbctl.discovery.expectation import Expectation, Missing, compare
+from lbctl.discovery.listing import Aside, Listing, Rest
 from lbctl.discovery.scan import Tell
 from lbctl.etcd.client import Etcd, TimeToLive
-from lbctl.etcd.events import Changes, Lost, Resumed, Resync, Snapshot
-from lbctl.model import Endpoint, Identity, Instance, Registry, Service
+from lbctl.model import Endpoint, Identity, Instance, Invalid, Registry, Service
 
 if TYPE_CHECKING:
     from lbctl.rpc.access import Access
@@ -28,6 +26,8 @@ _LEASES_AT_ONCE = 32
 @dataclass(frozen=True, slots=True)
 class Ls:
     """What to list. Without a service every service is listed; ``everything`` lists the keys of none, too.
+
+    ``expected`` are the addresses that the service ought to have, None where nobody says.
 
     ``named_by`` is key or value where services are to be called by that. ``access_for`` says how an instance is called
     where health is checked; None calls all by plaintext.
@@ -42,15 +42,18 @@ class Ls:
     access_for: Callable[[Instance], Access] | None = None
     named_by: str = ""
     everything: bool = False
+    expected: tuple[Endpoint, ...] | None = None
 
 
 async def run(etcd: Etcd, request: Ls, tell: Tell | None = None) -> Listing:
     """Read the registry; raises NotFound for a service that is not there, RegistryError where etcd does not answer."""
-    registry, rest = await _read(etcd, request, tell)
-    registry = _with_notes(select(registry, request), request)
+    everything, rest = await _read(etcd, request, tell)
+    registry = _with_notes(select(everything, request), request)
     instances = _instances(registry)
-    leases, health = await asyncio.gather(_leases(etcd, instances), _health(instances, request))
-    return Listing(registry, leases, health, request.check, rest)
+    leases, health, expectation = await asyncio.gather(
+        _leases(etcd, instances), _health(instances, request), _expectation(registry, request)
+    )
+    return Listing(registry, leases, health, request.check, rest, aside(everything, request), expectation)
 
 
 def _with_notes(registry: Registry, request: Ls) -> Registry:
@@ -70,7 +73,7 @@ async def _read(etcd: Etcd, request: Ls, tell: Tell | None) -> tuple[Registry, R
 def select(registry: Registry, request: Ls) -> Registry:
     """Keep what was asked for: one service with the unusable keys beside it, and instances with every label."""
     services = tuple(each for each in registry.services if request.layout in (None, each.layout))
-    invalid = tuple(each for each in registry.invalid if request.layout in (None, each.layout))
+    invalid = tuple(each for each in registry.invalid if _is_of(request.layout, each))
     if request.service is not None:
         service = find(registry, request.service, request.layout)
         services = (service,)
@@ -80,6 +83,25 @@ def select(registry: Registry, request: Ls) -> Registry:
         if request.service is None:
             services = tuple(service for service in services if service.instances)
     return replace(registry, services=services, invalid=invalid)
+
+
+def aside(registry: Registry, request: Ls) -> Aside | None:
+    """Count what ``select`` leaves out as it is of other layouts; None where none was asked for."""
+    if request.layout is None:
+        return None
+    invalid = [each for each in registry.invalid if not _is_of(request.layout, each)]
+    if request.service is None:
+        services = sum(each.layout != request.layout for each in registry.services)
+    else:
+        service = find(registry, request.service, request.layout)
+        invalid = [each for each in invalid if service.has_room_for(each.key)]
+        services = sum(each.layout != service.layout and each.prefix == service.prefix for each in registry.services)
+    return Aside(services, Counter(each.layout for each in invalid))
+
+
+def _is_of(layout: str | None, invalid: Invalid) -> bool:
+    """Whether an unusable key is of the layout, or of one that nobody knows."""
+    return layout is None or invalid.layout in (layout, UNKNOWN)
 
 
 def _with_labels(service: Service, labels: Iterable[tuple[str, str]]) -> Service:
@@ -123,68 +145,27 @@ async def _health(instances: list[Instance], request: Ls) -> dict[Identity, Heal
     return {each.identity: answers[each.endpoint] for each in instances}
 
 
-class Moment(NamedTuple):
-    """What changed in the listed services at one revision; or news about the connection, in words."""
+async def _expectation(registry: Registry, request: Ls) -> Expectation | None:
+    """Compare with what is expected; who is not registered is asked for its health all the same."""
+    if request.expected is None:
+        return None
+    found = compare(request.expected, _instances(registry), registry.invalid)
+    if not request.check or not found.missing:
+        return found
+    from lbctl.rpc.access import plain
+    from lbctl.rpc.health import check_all
 
-    revision: int
-    changes: tuple[Change, ...] = ()
-    shares: Mapping[Identity, float] = {}
-    notice: str = ""
-
-
-async def stream(etcd: Etcd, listing: Listing, request: Ls, show: Callable[[Moment], None]) -> None:
-    """Show every later change of what was listed, for ever; without a service, also of services that appear."""
-    if request.service is None:
-        await _stream_all(etcd, listing.registry, request, show)
-        return
-    before = listing.registry
-    async with aclosing(follow(etcd, before.services[0], request.layout, request.named_by)) as updates:
-        async for update in updates:
-            if update.notice is not None:
-                show(Moment(update.revision, notice=update.notice.text))
-            after = replace(before, services=(update.service,), invalid=update.invalid, revision=update.revision)
-            after = select(after, replace(request, service=None))
-            show(_moment(before, after))
-            before = after
+    (service,) = registry.services
+    access_for = request.access_for or plain
+    ways = {each.endpoint: access_for(_as_if(service, each)) for each in found.missing}
+    return replace(found, health=await check_all(ways, timeout_s=request.check_timeout_s))
 
 
-async def _stream_all(etcd: Etcd, before: Registry, request: Ls, show: Callable[[Moment], None]) -> None:
-    root = normal_prefix(request.prefix)
-    catalog = Catalog(root or "", rooted=root is not None, preferred=request.layout or "", named_by=request.named_by)
-    async with aclosing(follow_keys(etcd, request.prefix)) as events:
-        async for event in events:
-            if isinstance(event, Lost | Resumed):
-                show(Moment(before.revision, notice=_news(event)))
-                continue
-            _apply(catalog, event)
-            services, invalid, foreign = catalog.read()
-            after = select(Registry(event.revision, services, invalid, foreign), request)
-            show(_moment(before, after))
-            before = after
-
-
-def _news(event: Lost | Resumed) -> str:
-    if isinstance(event, Lost):
-        return f"etcd {event.endpoint}: {event.reason}; what was printed may be old"
-    return f"etcd {event.endpoint} is back, synced at revision {event.revision}"
-
-
-def _apply(catalog: Catalog, event: Snapshot | Changes | Resync) -> None:
-    if isinstance(event, Snapshot):
-        for entry in event.entries:
-            catalog.put(entry)
-        return
-    for change in event.changes:
-        if change.entry is None:
-            catalog.remove(change.key)
-        else:
-            catalog.put(change.entry)
-
-
-def _moment(before: Registry, after: Registry) -> Moment:
-    known, now = _instances(before), _instances(after)
-    share = {identity: part for service in after.services for identity, part in shares(service).items()}
-    return Moment(after.revision, diff(known, now, before.invalid, after.invalid), share)
+def _as_if(service: Service, missing: Missing) -> Instance:
+    """The instance that the backend would be, called as the others are."""
+    secure = {each.secure for each in service.instances}
+    alike = secure.pop() if len(secure) == 1 else None
+    return Instance(str(missing.endpoint), service.name, service.layout, missing.endpoint, secure=alike)
 
 
 def _instances(registry: Registry) -> list[Instance]:

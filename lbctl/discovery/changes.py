@@ -43,7 +43,7 @@ def diff(
     """Return the differences: what left, then what joined or changed in key order, then what became unusable."""
     old, new = _keyed(before), _keyed(after)
     left = [Change(Op.LEFT, key[0], before=old[key]) for key in old if key not in new]
-    rest = [change for key, instance in new.items() if (change := _compare(old.get(key), instance)) is not None]
+    rest = [change for key, instance in new.items() if (change := compare(old.get(key), instance)) is not None]
     known = set(invalid_before)
     broken = [Change(Op.INVALID, flaw.key, invalid=flaw) for flaw in invalid_after if flaw not in known]
     return (*left, *rest, *broken)
@@ -59,7 +59,8 @@ def _keyed(instances: Iterable[Instance]) -> Keyed:
     return keyed
 
 
-def _compare(old: Instance | None, new: Instance) -> Change | None:
+def compare(old: Instance | None, new: Instance) -> Change | None:
+    """Return what became of one instance; None where that is nothing anybody could notice."""
     if old is None:
         return Change(Op.JOINED, new.key, after=new)
     if old.endpoint != new.endpoint:

@@ -18,6 +18,7 @@ from lbctl.etcd.events import Change as KeyChange
 from lbctl.etcd.events import Changes, Listing, Lost, Resumed, Resync, Snapshot, WatchEvent
 from lbctl.model import Entry, Invalid, Registry, Service
 
+UNKNOWN: Final = "-"  # the layout of a key whose value was not read
 _LARGE_BYTES: Final = 64 * 1024  # of a value
 
 
@@ -120,7 +121,7 @@ def _large_values(services: Iterable[Service], scanned: Scanned) -> Iterator[str
 
 def _too_large(entry: Entry) -> Invalid:
     key = entry.key.decode("utf-8", "backslashreplace")
-    return Invalid(key, "-", "too_large", "the value is too large to be read")
+    return Invalid(key, UNKNOWN, "too_large", "the value is too large to be read")
 
 
 def follow_keys(etcd: Etcd, prefix: str | None) -> AsyncGenerator[WatchEvent, None]:

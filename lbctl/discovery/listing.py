@@ -11,6 +11,7 @@ from lbctl.model import Identity, Instance, Registry, Service
 
 if TYPE_CHECKING:
     from lbctl.discovery.catalog import Other
+    from lbctl.discovery.expectation import Expectation
     from lbctl.discovery.scan import Unread
     from lbctl.etcd.client import TimeToLive
     from lbctl.rpc.health import Health
@@ -27,11 +28,18 @@ class Rest(NamedTuple):
     unread: tuple[Unread, ...] = ()
 
 
+class Aside(NamedTuple):
+    """What was read and is not listed as it is of other layouts: services, and how many unusable keys of which."""
+
+    services: int = 0
+    invalid: Mapping[str, int] = {}
+
+
 @dataclass(frozen=True, slots=True)
 class Listing:
     """A registry and what else is known about its instances; an absent entry means not asked or not known.
 
-    ``rest`` is there where all keys were asked for.
+    ``rest`` is there where all keys were asked for, ``aside`` where one layout was, ``expectation`` where there is one.
     """
 
     registry: Registry
@@ -39,6 +47,8 @@ class Listing:
     health: Mapping[Identity, Health] = field(default_factory=dict)
     checked: bool = False
     rest: Rest | None = None
+    aside: Aside | None = None
+    expectation: Expectation | None = None
 
     def lease_of(self, instance: Instance) -> TimeToLive | None:
         return self.leases.get(instance.lease)

@@ -40,6 +40,7 @@ class Reader:
     def __init__(self, claim: Claim, codecs: Sequence[Codec], preferred: str = "") -> None:
         self.claim = claim
         self._preferred = preferred
+        self._ranks = {codec.name: rank for rank, codec in enumerate(codecs)}
         self._codecs = sorted(codecs, key=lambda codec: codec.name != preferred)
         guess = claim._replace(guess=True, layout=preferred)
         self._rules = [(codec, guess if codec.name == preferred else claim) for codec in self._codecs]
@@ -57,10 +58,19 @@ class Reader:
             found = codec.decode(record, claim)
             if found is None:
                 continue
-            if codec.name != self._preferred or not found.invalid:
+            if not self._is_passed_on(codec, found, broken):
                 return found
-            broken = found
+            broken = broken or found
         return broken
+
+    def _is_passed_on(self, codec: Codec, found: Decoded, broken: Decoded | None) -> bool:
+        """Whether those that are asked later may have a key: one that is broken as what it is preferred to be.
+
+        It stays that where it is broken as anything else, too, that would be asked later but for the preference.
+        """
+        if not found.invalid or codec.name == self._preferred:
+            return bool(found.invalid)
+        return broken is not None and self._ranks[codec.name] > self._ranks[self._preferred]
 
     def guess(self, record: Record) -> Decoded | None:
         """Read a key that nobody has as what it may be all the same."""
@@ -86,11 +96,18 @@ class Reader:
             yield Trial("known trees and locks", "skipped", reason)
             return
         yield Trial("known trees and locks", "no", "the key is under none of the trees that hold no registrations")
+        broken = None
         for codec, claim in self._rules:
             found = codec.decode(record, claim)
-            yield trial(codec.name, found) if found else Trial(codec.name, "no", self._why_not(codec, record))
-            if found:
+            if found is None:
+                yield Trial(codec.name, "no", self._why_not(codec, record))
+                continue
+            if not self._is_passed_on(codec, found, broken):
+                yield trial(codec.name, found)
                 return
+            broken = broken or found
+        if broken:
+            yield trial(broken.layout, broken)
 
     def _why_not(self, codec: Codec, record: Record) -> str:
         if codec.weak:

@@ -11,7 +11,10 @@ from lbctl.model import Event, Instance
 
 @dataclass(frozen=True, slots=True)
 class WatchRow:
-    """One backend, whatever the number of its keys; None where something is not known. ``gone_s`` is set for one that left and is still shown."""
+    """One backend, whatever the number of its keys; None where something is not known.
+
+    ``gone_s`` is set for one that left and is still shown.
+    """
 
     instance: Instance
     share: float | None  # 0..1, by weight, among those in rotation

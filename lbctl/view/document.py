@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from datetime import datetime
 
-from lbctl.discovery.listing import Listing, Rest, listed_instances, shares
+from lbctl.discovery.listing import Aside, Listing, Rest, listed_instances, shares
 from lbctl.discovery.reading import Explanation
 from lbctl.model import Event, Instance, Invalid, Service
+from lbctl.view.expectation import expectation_document
 from lbctl.view.figures import Document, lease_id, ratio, seconds_of, stamp
 from lbctl.view.metadata import metadata_document
 from lbctl.view.run_document import run_document
@@ -27,6 +28,8 @@ def services_document(listing: Listing) -> Document:
         "services": [_service(listing, service) for service in registry.services],
         "invalid": [_invalid(each) for each in registry.invalid],
         "other_keys": registry.foreign,
+        **({} if listing.aside is None else {"other_layouts": _aside(listing.aside)}),
+        **({} if listing.expectation is None else {"expected": expectation_document(listing.expectation)}),
         **({} if listing.rest is None else _rest(listing, listing.rest)),
     }
 
@@ -39,6 +42,10 @@ def _rest(listing: Listing, rest: Rest) -> Document:
         "others": list(others),
         "unread": list(unread),
     }
+
+
+def _aside(aside: Aside) -> Document:
+    return {"services": aside.services, "invalid": sum(aside.invalid.values())}
 
 
 def explanation_document(explanation: Explanation) -> Document:

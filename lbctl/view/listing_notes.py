@@ -7,8 +7,9 @@ from shlex import quote
 from typing import Final
 
 from lbctl.discovery.backends import distinct
-from lbctl.discovery.listing import MOST_LISTED, Listing
+from lbctl.discovery.listing import MOST_LISTED, Aside, Listing
 from lbctl.model import Service
+from lbctl.view.expectation import expectation_words
 from lbctl.view.services import in_rotation
 from lbctl.view.text import clean, plural
 
@@ -23,8 +24,11 @@ def notes(listing: Listing, *, one: bool, endpoints: Sequence[str]) -> Iterator[
     yield from map(_too_many, filter(_is_large, registry.services))
     for note in registry.notes:
         yield f"note: {clean(note)}"
+    if listing.aside is not None:
+        yield from _other_layouts(listing.aside)
     if one:
         yield from _about(listing, registry.services[0])
+        yield from expectation_words(listing.expectation) if listing.expectation is not None else ()
     elif not registry.services:
         yield f"no services in etcd {', '.join(endpoints)}"
     if registry.foreign and not one and listing.rest is None:
@@ -42,6 +46,17 @@ def _warnings(services: Iterable[Service]) -> Iterator[str]:
             known = list(dict.fromkeys(addresses))
             more = f" and {len(known) - _MOST:,} more" if known[_MOST:] else ""
             yield f"warning: {clean(', '.join(known[:_MOST]))}{more}: {clean(warning)}"
+
+
+def _other_layouts(aside: Aside) -> Iterator[str]:
+    """What is not listed as it is of other layouts than the one asked for."""
+    flaws = sum(aside.invalid.values())
+    found = [plural(aside.services, "service")] if aside.services else []
+    if flaws:
+        kinds = ", ".join(f"{clean(layout)} {number:,}" for layout, number in sorted(aside.invalid.items()))
+        found.append(f"{plural(flaws, 'unusable key')} ({kinds})")
+    if found:
+        yield f"note: not listed, as of other layouts: {' and '.join(found)}; see them without --layout"
 
 
 def _is_large(service: Service) -> bool:

@@ -99,6 +99,14 @@ def test_a_preferred_layout_has_what_it_can_read_and_leaves_the_rest() -> None:
     }
 
 
+@pytest.mark.parametrize(("preferred", "layout"), [("seed", "seed"), ("plain", "seed"), ("", "seed")])
+def test_a_key_that_is_broken_in_every_layout_is_of_the_one_that_comes_first(preferred: str, layout: str) -> None:
+    made = catalog(("/services/echo/a", "10.0.0.1:80|x|y"), preferred=preferred)
+    assert [flaw.layout for flaw in made.read().invalid] == [layout]
+    last = made.explain(b"/services/echo/a")[-1]
+    assert (last.rule, last.outcome) == (layout, "invalid")
+
+
 @pytest.mark.parametrize(
     ("named_by", "names"),
     [

@@ -139,7 +139,7 @@ def test_rows_can_be_sorted_by_every_column(sort: str, order: list[int]) -> None
 
 
 def test_every_sort_the_command_line_offers_exists() -> None:
-    from lbctl.cli.ls import SORTS as OFFERED
+    from lbctl.cli.ls_options import SORTS as OFFERED
 
     assert OFFERED == SORTS
 

@@ -1,0 +1,100 @@
+"""What ``lbctl ls`` prints: its listing in every format, and a row for every change."""
+
+from __future__ import annotations
+
+import sys
+from typing import TYPE_CHECKING
+
+from lbctl.cli.settings import Settings
+
+if TYPE_CHECKING:
+    from lbctl.commands.ls_stream import Moment
+    from lbctl.discovery.listing import Listing, Rest
+    from lbctl.view.caps import Caps
+    from lbctl.view.plain_table import Rendered
+    from lbctl.view.services import Look
+
+
+class LsPrinter:
+    """Standard output for the result, standard error for what is said about it."""
+
+    def __init__(self, settings: Settings, caps: Caps, sort: str) -> None:
+        self._settings = settings
+        self._caps = caps
+        self._sort = sort
+        self._hidden: list[str] = []
+        self.quiet = settings.quiet
+
+    def result(self, listing: Listing, *, one: bool) -> None:
+        """Print the listing in the format asked for; ``one`` for the instances of one service."""
+        text = self._text(listing, one=one)
+        if text:
+            print(text, flush=True)  # noqa: T201
+        from lbctl.view.listing_notes import notes
+
+        for line in notes(listing, one=one, endpoints=[str(each) for each in self._settings.endpoints]):
+            self._note(line)
+        if self._hidden:
+            self._note(f"hidden: {', '.join(self._hidden)} (use -o wide)")
+
+    def moment(self, moment: Moment) -> None:
+        """Print a row for every change."""
+        from lbctl.view.change_rows import change_rows
+
+        if moment.notice:
+            self._note(f"note: {moment.notice}")
+        for row in change_rows(moment.changes, moment.shares, moment.revision, self._caps.out_style):
+            print(row, flush=True)  # noqa: T201
+
+    def _text(self, listing: Listing, *, one: bool) -> str:
+        from lbctl.view import output
+        from lbctl.view.document import services_document
+
+        headers = not self._settings.no_headers
+        match self._settings.output:
+            case "json":
+                return output.as_json(services_document(listing))
+            case "yaml":
+                return output.as_yaml(services_document(listing))
+            case "csv":
+                return output.listing_csv(listing, headers=headers)
+            case "name":
+                return output.listing_names(listing, instances=one)
+        return self._tables(listing, one=one)
+
+    def _tables(self, listing: Listing, *, one: bool) -> str:
+        from lbctl.view.expectation import expectation_table
+        from lbctl.view.services import Look, instances_table, invalid_table, services_table
+
+        wide = self._settings.output == "wide"
+        look = Look(
+            self._caps.out_style,
+            self._caps.out_glyphs,
+            None if wide else self._caps.out_width,
+            headers=not self._settings.no_headers,
+        )
+        services, invalid = listing.registry.services, listing.registry.invalid
+        tables = []
+        if one and services[0].instances:
+            tables.append(instances_table(listing, services[0], look, wide=wide, sort=self._sort))
+        elif services and not one:
+            tables.append(services_table(listing, look, wide=wide))
+        if invalid:
+            tables.append(invalid_table(invalid, look))
+        if listing.expectation is not None and not listing.expectation.is_met:
+            tables.append(expectation_table(listing.expectation, look))
+        if listing.rest is not None:
+            tables += _rest_tables(listing.rest, look)
+        self._hidden = [title for table in tables for title in table.hidden]
+        return "\n\n".join("\n".join(table.lines) for table in tables)
+
+    def _note(self, line: str) -> None:
+        if not self.quiet:
+            print(line, file=sys.stderr, flush=True)  # noqa: T201
+
+
+def _rest_tables(rest: Rest, look: Look) -> list[Rendered]:
+    from lbctl.view.services import others_table, possible_table
+
+    tables = [possible_table(rest.possible, look)] if rest.possible else []
+    return [*tables, others_table(rest, look)] if rest.others or rest.unread else tables
