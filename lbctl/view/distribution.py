@@ -36,7 +36,7 @@ def distribution_lines(report: Report, look: Look, width: int) -> list[str]:
     title = _titled(report, look, width)
     if not report.backends:
         return [*title, "  no backends"]
-    return [*title, *_table(report, look, width), *_tests(report), *_not_sent(report, width)]
+    return [*title, *_table(report, look, width), *test_lines(report), *_not_sent(report, width)]
 
 
 def picks_and_expected(report: Report) -> tuple[int, float]:
@@ -51,7 +51,7 @@ def given_back(report: Report) -> int:
 
 def _titled(report: Report, look: Look, width: int) -> list[str]:
     """The verdict and the reason for it behind the title; a chance test's figures are below the table."""
-    word, reason = _verdict(report, look)
+    word, reason = verdict_words(report, look)
     style = look.style
     role = {"balanced": style.ok, "SKEWED": style.err}.get(word, style.muted)
     between = "" if not reason else ": " if word == "SKEWED" else ", "
@@ -61,7 +61,8 @@ def _titled(report: Report, look: Look, width: int) -> list[str]:
     return lines
 
 
-def _verdict(report: Report, look: Look) -> tuple[str, str]:
+def verdict_words(report: Report, look: Look) -> tuple[str, str]:
+    """Return the verdict in a word or two, and what is to be said about it where there is anything."""
     balance = report.balance
     note = look.show(balance.note)
     if balance.verdict == "skewed":
@@ -157,7 +158,8 @@ def _since(row: BackendRow) -> str:
     return f"{row.joined_s:.1f}s" if late else "start"
 
 
-def _tests(report: Report) -> list[str]:
+def test_lines(report: Report) -> list[str]:
+    """Return the figures of the test that was made, indented; nothing where there was none."""
     balance = report.balance
     words = []
     if balance.chi2 is not None and balance.dof is not None and balance.p_value is not None:

@@ -93,6 +93,12 @@ def _ghz_json(report: Report, manner: Manner) -> str:
     return as_json(ghz_document(report))
 
 
+def _html(report: Report, manner: Manner) -> str:
+    from lbctl.view.html.page import run_page
+
+    return run_page(report)
+
+
 OUTPUTS: Final[Mapping[str, Output]] = {
     "text": _text,
     "json": _json,
@@ -100,6 +106,7 @@ OUTPUTS: Final[Mapping[str, Output]] = {
     "jsonl": _jsonl,
     "csv": _csv,
     "csv-samples": _csv_samples,
+    "html": _html,
     "hdr": _hdr,
     "hdr-log": _hdr_log,
     "prometheus": _prometheus,
