@@ -9,7 +9,7 @@ from typing import Final
 
 from lbctl.discovery.backends import distinct
 from lbctl.doctor.diagnosis import Beside, Diagnosis
-from lbctl.doctor.finding import Finding, Level
+from lbctl.doctor.finding import Finding, Level, Symptom
 from lbctl.model import Service
 from lbctl.redaction import masked_text
 from lbctl.stats.report import BackendRow, Report
@@ -29,7 +29,7 @@ def doctor_text(found: Diagnosis, look: Look) -> str:
     """The findings with their reasons and ways out, between what was looked at and how many there are."""
     parts = ["\n".join(_head(found, look))]
     for _, alike in groupby(found.findings, key=lambda finding: (finding.level, finding.code)):
-        parts.append("\n".join(_group(list(alike), look)))
+        parts.append("\n".join(_group(list(alike), look, several=len(found.services) > 1)))
     if found.probes:
         parts.append("\n".join(_probe_words(report) for report in found.probes.values()))
     if found.beside:
@@ -103,15 +103,15 @@ def _etcd_words(found: Diagnosis) -> str:
     return f"{where}: {plural(len(cluster.members), 'member')}{leader}{took}"
 
 
-def _group(alike: Sequence[Finding], look: Look) -> Iterator[str]:
+def _group(alike: Sequence[Finding], look: Look, *, several: bool) -> Iterator[str]:
     """Findings of one check and level: each in a line, then what holds for all of them, then the commands."""
     check = alike[0].check
     for finding in alike:
         mark, role = _MARKS[finding.level]
         symptom = finding.symptom
-        subject = clean(symptom.subject or symptom.service)
         head = f"{mark} {finding.code}"
-        first, *rest = _wrapped(look, f"{head}  {subject}{'  ' if subject else ''}{clean(symptom.what)}")
+        where = _parts(symptom) if several else _parts(symptom)[-1:]
+        first, *rest = _wrapped(look, "  ".join([head, *where, clean(symptom.what)]))
         yield _painted(look, role, head) + first.removeprefix(head)
         yield from rest
     yield from _wrapped(look, f"{_INDENT}{check.why}")
@@ -151,7 +151,13 @@ def _foot(found: Diagnosis) -> str:
 
 
 def _where(finding: Finding) -> str:
-    return clean("/".join(part for part in (finding.symptom.service, finding.symptom.subject) if part))
+    return "/".join(_parts(finding.symptom))
+
+
+def _parts(symptom: Symptom) -> list[str]:
+    """The service and what is wrong in it; a key says itself whose it is."""
+    named = [symptom.subject] if "/" in symptom.subject else [symptom.service, symptom.subject]
+    return [clean(part) for part in named if part]
 
 
 def _beside_table(found: Diagnosis, look: Look) -> str:

@@ -9,7 +9,8 @@ from datetime import UTC, datetime
 from lbctl.doctor.case import Case
 from lbctl.doctor.diagnosis import Diagnosis, Skipped
 from lbctl.doctor.finding import Check, Finding, Level, Symptom
-from lbctl.view.doctor import doctor_notes, doctor_text
+from lbctl.model import Service
+from lbctl.view.doctor import doctor_notes, doctor_short, doctor_text
 from lbctl.view.services import Look
 from lbctl.view.theme import PLAIN, UNICODE
 
@@ -60,3 +61,27 @@ def test_the_head_says_where_the_backends_are_from() -> None:
     ]
     unread = doctor_text(replace(_FOUND, is_read=False), Look(PLAIN, UNICODE, None))
     assert unread.split("\n")[1] == "registry    cannot be read"
+
+
+def test_a_finding_names_its_service_where_there_are_several() -> None:
+    one = Service("echo", "seed", "/services/echo/", ())
+    mixed = Finding(_CHECK, Symptom("keys in several layouts", "/services/echo/", "echo"))
+    noted = Finding(_CHECK, Symptom("no health", "", "echo"))
+    found = replace(_FOUND, services=(one,), findings=(*_FOUND.findings, mixed, noted))
+    look = Look(PLAIN, UNICODE, None)
+    heads = ["10.0.0.1:50051  is", "/services/echo/  keys", "echo  no"]
+    for diagnosis, first in ((found, heads[0]), (replace(found, services=(one, one)), f"echo  {heads[0]}")):
+        lines = [line for line in doctor_text(diagnosis, look).split("\n") if line.startswith("x ")]
+        expected = [first, *heads[1:]]
+        assert [
+            line.removeprefix("x LB999  ").startswith(text) for line, text in zip(lines, expected, strict=True)
+        ] == [
+            True,
+            True,
+            True,
+        ]
+    assert [line.partition(": ")[0] for line in doctor_short(found).split("\n")] == [
+        "echo/10.0.0.1:50051",
+        "/services/echo/",
+        "echo",
+    ]
