@@ -14,6 +14,7 @@ from types import TracebackType
 from typing import TYPE_CHECKING, Self
 
 from lbctl.cli.line_writer import LineWriter
+from lbctl.cli.pages import refuse_terminal
 from lbctl.cli.redaction import without_secrets
 from lbctl.cli.suggestions import again
 from lbctl.errors import CannotCall, ExitCode, LbctlError, UsageError
@@ -48,6 +49,7 @@ class Sink:
         self.lines = LineWriter()  # to standard output, while the run goes on
 
     def __enter__(self) -> Self:
+        refuse_terminal(self._settings)
         if self._save is not None:
             self._made = _claim(self._save)
         return self
