@@ -6,7 +6,6 @@ count from the moment a call was planned for; ``details`` is empty, since lbctl 
 
 from __future__ import annotations
 
-from bisect import bisect_left
 from typing import Final
 
 from lbctl import __version__
@@ -117,10 +116,8 @@ def _histogram(latency: Histogram) -> list[Document]:
         return []
     low, high = latency.min_us, latency.max_us
     marks = [low + (high - low) * step / _MARKS for step in range(_MARKS)] + [float(high)]
-    counts = [0] * len(marks)
-    for us, count in latency.steps():
-        counts[bisect_left(marks, min(max(us, low), high))] += count
+    counts = latency.rebinned([int(mark) for mark in marks])
     return [
         {"mark": mark / 1e6, "count": count, "frequency": count / latency.total}
-        for mark, count in zip(marks, counts, strict=True)
+        for mark, count in zip(marks, counts[:-1], strict=True)
     ]

@@ -46,8 +46,7 @@ def _row(us: float, level: float, count: int) -> str:
 def _rows(times: Histogram) -> Iterator[tuple[float, float, int]]:
     """Microseconds, the level 0..1, and how many took at most that long."""
     total, seen, level = times.total, 0, 0.0
-    for middle_us, count in times.steps():
-        us = min(max(middle_us, times.min_us), times.max_us)
+    for us, count in _steps(times):
         seen += count
         while level <= seen / total:
             yield us, level, seen
@@ -71,7 +70,12 @@ def _deviation_ms(times: Histogram) -> float:
     if not times.total:
         return 0.0
     mean = times.mean_us
-    return sqrt(sum(count * (us - mean) ** 2 for us, count in times.steps()) / times.total) / 1e3
+    return sqrt(sum(count * (us - mean) ** 2 for us, count in _steps(times)) / times.total) / 1e3
+
+
+def _steps(times: Histogram) -> Iterator[tuple[float, int]]:
+    """The buckets that have any, none outside of the least and the greatest."""
+    return ((min(max(us, times.min_us), times.max_us), count) for us, count in times.steps())
 
 
 def interval_log(report: Report) -> str:

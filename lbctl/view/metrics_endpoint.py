@@ -24,6 +24,7 @@ from lbctl.view.prometheus import Snapshot, registry, snapshot
 
 PATH: Final = "/metrics"
 _EVERY_S: Final = 1.0
+_END_S: Final = 0.05  # how soon the thread notices that it is over
 _SLOW_S: Final = 10.0  # a client that sends or takes nothing for so long is not waited for
 # The run's loop waits that long for its turn at most, while a page of thousands of series is spelled.
 _SWITCH_S: Final = 0.0005
@@ -44,7 +45,7 @@ class MetricsEndpoint:
     def __enter__(self) -> Self:
         self._server = _Server(self._endpoint, self._pages)
         sys.setswitchinterval(min(self._switch_s, _SWITCH_S))
-        Thread(target=self._server.serve_forever, name="metrics", daemon=True).start()
+        Thread(target=self._server.serve_forever, args=(_END_S,), name="metrics", daemon=True).start()
         return self
 
     def __exit__(
