@@ -32,7 +32,7 @@ async def draining(etcd: Etcd, found: Registered, wheres: Sequence[str]) -> Turn
 
 
 async def undraining(etcd: Etcd, found: Registered, wheres: Sequence[str]) -> Turning:
-    """What puts them back; raises what ``undrain`` raises, and AccessDenied where notes that it needs are kept from it."""
+    """What puts them back; raises what ``undrain`` raises, and AccessDenied where notes are needed and kept from us."""
     needed = any(each.weight == 0 and not has_status(each.layout) for each in instances(found, wheres))
     noted = await (notes if needed else readable_notes)(etcd, found)
     plan = undrain(found, wheres, noted)
