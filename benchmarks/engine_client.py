@@ -17,6 +17,7 @@ from pathlib import Path
 from benchmarks.scenario import TIMEOUT_S
 from lbctl.balance.policies.table import POLICIES
 from lbctl.clock import SystemClock
+from lbctl.load.pacing.schedule import steady
 from lbctl.load.plan import Plan, Task
 from lbctl.load.run import Run
 from lbctl.model import Endpoint, Instance
@@ -42,7 +43,14 @@ async def measure(args: argparse.Namespace) -> Report:
 
 def _task(args: argparse.Namespace) -> Task:
     body = args.body_file.read_bytes()
-    plan = Plan(concurrency=args.in_flight, requests=args.calls, duration_s=None, timeout_s=TIMEOUT_S, rps=args.rps)
+    schedule = None if args.rps is None else steady(args.rps)
+    plan = Plan(
+        concurrency=args.in_flight,
+        requests=args.calls,
+        duration_s=None,
+        timeout_s=TIMEOUT_S,
+        schedule=schedule,
+    )
     secure = _secure(args.ca) if args.ca else None
 
     def request_for(instance: Instance) -> Request:

@@ -203,6 +203,14 @@ class Balancer:
         self._renewed = True
         self._changed()
 
+    def forget(self) -> None:
+        """Judge and count from here on; what the policy and the guards know of peers stays."""
+        for peer in self._everyone():
+            peer.forget()
+        self._departed.clear()
+        self._ledger, self._before = Ledger(), 0
+        self.renew()
+
     def try_out(self, peer: Peer) -> None:
         """Have one call sent to a peer that is out of the rotation, once it can be; no verdict is made of it."""
         self.trials.append(peer)

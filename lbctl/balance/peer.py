@@ -72,6 +72,10 @@ class Peer:
     def in_flight(self) -> int:
         return self.picks - self.finished
 
+    def forget(self) -> None:
+        """Count picks anew; those in flight stay."""
+        self.picks, self.finished, self.returned, self.belated, self.expected = self.in_flight, 0, 0, 0, 0.0
+
     def give_back(self) -> None:
         """Take a pick back that nothing was sent for; it stays a decision of the policy's."""
         self.finished += 1

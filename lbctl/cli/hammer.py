@@ -13,10 +13,13 @@ from lbctl.cli.guard_options import GuardFlags
 from lbctl.cli.hammer_options import LoadFlags, ResultFlags
 from lbctl.cli.hash_key_options import HashKeyFlags
 from lbctl.cli.options import detail, with_settings
+from lbctl.cli.output_options import OutputFlags
+from lbctl.cli.pacing_options import PacingFlags
 from lbctl.cli.request_options import RequestFlags, StreamFlags
 from lbctl.cli.retry_options import RetryFlags
 from lbctl.cli.settings import Settings
-from lbctl.cli.verdict_options import VerdictFlags
+from lbctl.cli.verdict_options import VerdictFlags, conditions_of, thresholds_of
+from lbctl.view.outputs import OUTPUTS
 
 if TYPE_CHECKING:
     from lbctl.commands.hammer import Finished, Hammer, Tell
@@ -27,22 +30,23 @@ ABOUT = """\
 Put load on a service through an embedded client-side balancer, and show what each backend got.
 
 Without METHOD the health check is called, if the service offers it. The run is a closed loop, -c calls in flight
-until -n were sent or -z has passed; with -r an open one, that many calls a second. Ctrl-C ends it gracefully, twice at
-once; the summary is printed in any case."""
+until -n were sent or -z has passed; with -r, --ramp, --steps, --stages or --replay an open one, where calls are sent
+when they are due, whatever became of those before. Ctrl-C ends it gracefully, twice at once; the summary is printed in
+any case."""
 EXAMPLES = (
     "lbctl hammer echo -n 10000 --policy smooth_wrr",
     """lbctl hammer echo Echo/Say -d '{"message": "hi"}' -z 30s -c 100""",
     "lbctl hammer echo -r 2k -z 30s --policy weighted_random --seed 7 -o json > run.json",
+    "lbctl hammer echo --stages 10s@500,20s@500:2k,30s@2k --arrival poisson --warmup 5s",
     'lbctl hammer echo Echo/Chat -d \'[{"message": "a"}, {"message": "b"}]\' --stream-interval 10ms',
     "lbctl hammer shop Cart/Get --tls-ca ca.pem -H 'authorization: Bearer ${TOKEN}' --expand-headers",
     "lbctl hammer echo -z 60s --health-check --outlier-detection interval=5s,base-ejection-time=10s",
     "lbctl hammer echo -z 60s --breaker consecutive,failures=3,open-time=2s --when-all-out fail --slow-start",
     "lbctl hammer --backends 10.0.0.11:50051=5,10.0.0.12:50051 pkg.Service/Method --binary-file request.bin",
 )
-FORMATS = ("text", "json", "yaml")
 
 
-@with_settings(layouts=True, outputs=FORMATS, backends=True)
+@with_settings(layouts=True, outputs=tuple(OUTPUTS), headers=True, backends=True)
 def hammer(
     service: Annotated[
         str | None,
@@ -58,6 +62,7 @@ def hammer(
     ] = None,
     *,
     load: LoadFlags,
+    pacing: PacingFlags,
     hash_keys: HashKeyFlags,
     request: RequestFlags,
     stream: StreamFlags,
@@ -66,32 +71,46 @@ def hammer(
     connection: ConnectionFlags,
     verdict: VerdictFlags,
     result: ResultFlags,
+    outputs: OutputFlags,
     settings: Settings,
 ) -> int:
     """Put load on a service through a balancing policy."""
     from lbctl.cli.ci import Ci
     from lbctl.cli.hammer_output import Sink
     from lbctl.cli.hammer_request import build, slips, split_target
-    from lbctl.cli.screens import caps_of
+    from lbctl.cli.hammer_screens import caps_for, screens
     from lbctl.commands.hammer import Tell
-    from lbctl.view.screens import run_screen
 
     direct = connection.backends is not None
     service, method = split_target(service, method, direct=direct)
-    wanted = build(service, method, load, request, stream, connection, settings, os.environ, hash_keys, again, guards)
-    caps = caps_of(settings, result.ui or "auto", result.fps)
-    wanted = replace(wanted, thresholds=tuple(verdict.threshold or ()), abort_on=tuple(verdict.abort_on or ()))
+    wanted = build(
+        service,
+        method,
+        load,
+        request,
+        stream,
+        connection,
+        settings,
+        os.environ,
+        hash_keys=hash_keys,
+        again=again,
+        guards=guards,
+        pacing=pacing,
+    )
+    caps = caps_for(settings, result)
+    wanted = replace(wanted, thresholds=thresholds_of(verdict, settings), abort_on=conditions_of(verdict, settings))
     about = f"lbctl hammer {wanted.service}"
-    with Sink(settings, caps, result, wanted.service) as sink, Ci(verdict.ci or (), about, sink.say, result.strict) as ci:
+    with (
+        Sink(settings, caps, result, wanted.service) as sink,
+        Ci(verdict.ci or (), about, sink.say, result.strict) as ci,
+    ):
         for slip in slips(request):
             sink.note(f"note: {slip}")
         if caps.refused:
             sink.note(f"note: --ui live: {caps.refused}; progress is shown as lines")
-        # -q leaves out progress nobody asked for; a live view is what a terminal is for.
-        write = sink.note if result.ui is None else sink.say
-        screen = run_screen(caps, write, interval_s=result.interval or 5.0)
         tell = Tell(sink.note, detail(settings))
-        finished = _run(None if direct else settings, wanted, screen, tell)
+        with screens(settings, caps, result, outputs, sink) as screen:
+            finished = _run(None if direct else settings, wanted, screen, tell)
         ci.ended(finished)
         return sink.finish(finished)
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import math
+import sys
 from collections.abc import Iterator, Mapping, Sequence
 from random import SystemRandom
 from typing import Final
@@ -12,6 +14,7 @@ from lbctl.cli.guard_options import GuardFlags, guards_of
 from lbctl.cli.hammer_options import LoadFlags
 from lbctl.cli.hash_key_options import HashKeyFlags, source_for
 from lbctl.cli.metadata import first_variable, headers
+from lbctl.cli.pacing_options import PacingFlags, schedule_of
 from lbctl.cli.policy_options import chosen
 from lbctl.cli.request_files import read_binary, read_data
 from lbctl.cli.request_options import RequestFlags, StreamFlags
@@ -59,9 +62,10 @@ def build(
     hash_keys: HashKeyFlags | None = None,
     again: RetryFlags | None = None,
     guards: GuardFlags | None = None,
+    pacing: PacingFlags | None = None,
 ) -> Hammer:
     """The whole request, every default in its place. Raises UsageError for options that contradict each other."""
-    plan = _plan(load, request)
+    plan = _plan(load, pacing or PacingFlags(), request)
     repeating = configured(again or RetryFlags(), timeout_given=request.timeout is not None)
     found = balanced(repeating.config, load.policy, settings.policy)
     policy = chosen(found.policy, load.policy_opt, settings)
@@ -94,11 +98,13 @@ def build(
     )
 
 
-def _plan(load: LoadFlags, request: RequestFlags) -> Plan:
-    """How much load. ``-z`` alone means no limit on the number of calls."""
-    requests = DEFAULT_REQUESTS if load.requests is None and load.duration is None else load.requests
-    rps = load.rps or None
-    if rps is None:
+def _plan(load: LoadFlags, pacing: PacingFlags, request: RequestFlags) -> Plan:
+    """How much load. ``-z`` alone, or a schedule that ends, means no limit on the number of calls."""
+    limits = [seconds for seconds in (load.duration, pacing.max_duration) if seconds is not None]
+    schedule = schedule_of(pacing, load.rps or None, min(limits, default=None))
+    ends = schedule is not None and schedule.seconds < math.inf
+    requests = DEFAULT_REQUESTS if load.requests is None and load.duration is None and not ends else load.requests
+    if schedule is None:
         if load.max_outstanding is not None:
             raise UsageError("--max-outstanding is for an open loop", "give a rate too: -r 500")
         concurrency = DEFAULT_CONCURRENCY if load.concurrency is None else load.concurrency
@@ -106,13 +112,18 @@ def _plan(load: LoadFlags, request: RequestFlags) -> Plan:
         concurrency = concurrency if requests is None else min(concurrency, requests)
     else:
         concurrency = load.concurrency or 0
+        if schedule.times_ns is not None:
+            requests = min(requests or sys.maxsize, len(schedule.times_ns))
+        elif ends:
+            limits.append(schedule.seconds)
     return Plan(
         concurrency=concurrency,
         requests=requests,
-        duration_s=load.duration,
+        duration_s=min(limits, default=None),
         timeout_s=DEFAULT_TIMEOUT_S if request.timeout is None else request.timeout,
-        rps=rps,
+        schedule=schedule,
         max_outstanding=load.max_outstanding or MAX_OUTSTANDING,
+        warmup=pacing.warmup,
     )
 
 

@@ -32,6 +32,11 @@ class Accounts:
         self.late_ok = 0  # those of them that were OK
         self._now = clock.now_ns
 
+    def forget(self) -> None:
+        """Count anew."""
+        self.tally.forget()
+        self.late = self.late_ok = 0
+
     def done(self, lane: Lane, calls: list[Batch], now_ns: int) -> None:
         """Count OK replies of one backend; calls of one batch share their times and mostly come in a row."""
         mine, total, service = lane.row.latency.counts, self.tally.latency.counts, self.tally.service_time

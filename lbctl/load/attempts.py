@@ -89,6 +89,11 @@ class Attempts(ABC):
         self._accounts = accounts
         self._lanes = lanes
 
+    def forget(self) -> None:
+        """Count anew; what tokens and budgets are left stays."""
+        self.counts = Repeats()
+        self._seen = 0
+
     @abstractmethod
     def follow(self, call: Batch, peer: Peer | None) -> None:
         """A call is about to be sent there, or waits for any backend; only where ``single``."""

@@ -66,6 +66,14 @@ class Backends:
         self._settled.set()
         self._silent = True  # the first snapshot is told as one event by the caller
 
+    def forget(self) -> None:
+        """Count anew, without those that have left."""
+        for identity, lane in list(self.lanes.items()):
+            if lane.left_s is None:
+                lane.forget()
+            else:
+                del self.lanes[identity]
+
     def apply(self, instances: Iterable[Instance]) -> None:
         """Follow a full snapshot of the registry: connect what is new, let go of what is gone."""
         change: Change = self._balancer.update(instances)

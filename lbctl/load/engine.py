@@ -79,6 +79,18 @@ class Engine(Issuing):
         if gate is not None:
             gate.bind(self._turned_away)
 
+    def forget(self) -> None:
+        """Count anew; nothing may be in flight."""
+        self.issued = self.completed = 0
+        self.retries.clear()
+        self.cancelling = False
+        self._accounts.forget()
+        if self._attempts is not None:
+            self._attempts.forget()
+        if self._gate is not None:
+            self._gate.turned_away.clear()
+        self._balancer.forget()
+
     def attach(self, lane: Lane) -> None:
         """Know a backend, before the balancer may pick it."""
         self._holders = {holder for holder in self._holders if not holder.subchannel.is_over}

@@ -20,7 +20,7 @@ class Hand:
     ``going`` tells whether calls may still be issued, ``policies`` are those that can be switched to.
     """
 
-    loop: Loop
+    loop: Callable[[], Loop]  # the one that issues calls now
     balancer: Balancer
     policies: Sequence[Policy]
     backends: Backends
@@ -32,20 +32,20 @@ class Hand:
     abort: Callable[[], None]
 
     def pause(self) -> None:
-        if not self.loop.paused and self.going():
+        if not self.loop().paused and self.going():
             self.note("rate", None, "paused", "change")
-            self.loop.pause()
+            self.loop().pause()
             self.stopwatch.pause()
 
     def resume(self) -> None:
-        if self.loop.paused and self.going():
+        if self.loop().paused and self.going():
             self.stopwatch.resume()
             self.note("rate", None, "resumed", "change")
-            self.loop.resume()
+            self.loop().resume()
 
     def scale(self, factor: float) -> None:
         if self.going():
-            text = self.loop.scale(factor)
+            text = self.loop().scale(factor)
             if text:
                 self.note("rate", None, text, "change")
 

@@ -71,6 +71,10 @@ class Lane:
             self._past.update(before._past)
             self._remember([*before._earlier, before.subchannel])
 
+    def forget(self) -> None:
+        """Count anew, as if it had joined now; connections count on."""
+        self.joined_s, self.dropped, self.passed, self._http = 0.0, 0, 0, 0
+
     def _remember(self, transports: list[Transport]) -> None:
         for transport in transports:
             if transport.is_over:

@@ -8,12 +8,13 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable
+from random import Random
 from typing import Final, Protocol
 
 from lbctl.clock import Clock
 from lbctl.load.alarm import Alarm, Alarms
 from lbctl.load.engine import Engine
-from lbctl.load.pacer import Constant, Pacer
+from lbctl.load.pacing.base import NEVER_NS, Pacer
 from lbctl.load.plan import Plan
 from lbctl.stats.histogram import Histogram
 from lbctl.stats.report import Starts
@@ -74,11 +75,16 @@ class Loop(Protocol):
         ...
 
 
-def loop_for(plan: Plan, engine: Engine, clock: Clock, alarms: Alarms, connections: int = 1) -> Loop:
-    """The loop of that plan; ``connections`` are opened to each backend."""
-    if plan.rps is None:
+def loop_for(
+    plan: Plan, engine: Engine, clock: Clock, alarms: Alarms, connections: int = 1, random: Random | None = None
+) -> Loop:
+    """The loop of that plan; ``connections`` are opened to each backend, ``random`` is for calls that come by chance.
+
+    An engine works for the loop that was made last.
+    """
+    if plan.schedule is None:
         return ClosedLoop(plan, engine, connections)
-    return OpenLoop(plan, Constant(plan.rps), engine, clock, alarms)
+    return OpenLoop(plan, plan.schedule.pacer(random or Random(0)), engine, clock, alarms)
 
 
 class ClosedLoop:
@@ -167,7 +173,7 @@ class OpenLoop:
         self.dropped = 0
         self.on_idle: Callable[[], None] = lambda: None
         self._limit = plan.requests
-        self._end_ns = None if plan.duration_s is None else round(plan.duration_s * 1e9)
+        self._end_ns = NEVER_NS if plan.duration_s is None else round(plan.duration_s * 1e9)
         self._finishing = False
         self._most = plan.max_outstanding
         self._pacer = pacer
@@ -185,8 +191,8 @@ class OpenLoop:
         engine.refill = self.refill
 
     @property
-    def rps(self) -> float:
-        return self._pacer.rps
+    def rps(self) -> float | None:
+        return self._pacer.rate(self._at_ns())
 
     @property
     def starts(self) -> Starts:
@@ -214,7 +220,7 @@ class OpenLoop:
         if self._planned == self._limit:
             return None
         due_ns = self._pacer.due_ns(self._planned)
-        return None if self._end_ns is not None and due_ns >= self._end_ns else due_ns
+        return None if due_ns >= self._end_ns else due_ns
 
     def _turn(self, most: int = _AT_ONCE) -> None:
         """Send what is due, and wait for what is due next."""
@@ -260,10 +266,11 @@ class OpenLoop:
 
     def scale(self, factor: float) -> str:
         self._turn(1 << 62)  # at the rate it was due at
-        before = self._pacer.rps
-        self._pacer = self._pacer.scaled(factor, self._planned, self._at_ns())
+        at_ns = self._at_ns()
+        noun, before = self._pacer.words(at_ns)
+        self._pacer = self._pacer.scaled(factor, self._planned, at_ns)
         self._turn()
-        return f"rate {before:,g}/s -> {self._pacer.rps:,g}/s"
+        return f"{noun} {before} -> {self._pacer.words(at_ns)[1]}"
 
     def _at_ns(self) -> int:
         """The schedule's time now."""
@@ -275,8 +282,9 @@ class OpenLoop:
         self.refill()
 
     def close(self) -> None:
-        if self._finishing and self._end_ns is not None and not self.closed:
-            self.dropped += self._pacer.count(self._planned, self._end_ns)
+        if self._finishing and self._end_ns < NEVER_NS and not self.closed:
+            due = self._pacer.count(self._planned, self._end_ns)
+            self.dropped += due if self._limit is None else min(due, self._limit - self._planned)
         self.closed = True
         self._silence()
         self.refill()

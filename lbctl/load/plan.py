@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Final
 
 from lbctl.balance.guards.plan import GuardPlan
@@ -11,6 +11,7 @@ from lbctl.balance.keys import Keys
 from lbctl.balance.policies.base import Policy
 from lbctl.balance.service_config import Throttling
 from lbctl.balance.service_methods import HedgingPolicy, RetryPolicy
+from lbctl.load.pacing.schedule import Schedule
 from lbctl.load.throttle import Allowance
 from lbctl.model import Instance, Reply
 from lbctl.rpc.options import ConnectionOptions, Secure
@@ -27,20 +28,44 @@ def plaintext(instance: Instance) -> Secure | None:
 
 
 @dataclass(frozen=True, slots=True)
+class Warmup:
+    """What is issued before anything is counted: so many calls, or for so many seconds."""
+
+    requests: int | None = None
+    duration_s: float | None = None
+
+
+@dataclass(frozen=True, slots=True)
 class Plan:
     """How calls are issued until ``requests`` were sent or ``duration_s`` has passed; at least one limit is set.
 
-    Without ``rps`` a closed loop: ``concurrency`` calls are in flight. With it an open loop: calls are due at that
-    rate, whatever became of those before; one that finds ``max_outstanding`` calls in flight at its backend, or
+    Without ``schedule`` a closed loop: ``concurrency`` calls are in flight. With it an open loop: calls are due as it
+    says, whatever became of those before; one that finds ``max_outstanding`` calls in flight at its backend, or
     ``concurrency`` in all unless that is 0, is dropped and counted. ``timeout_s`` is each call's deadline, 0 for none.
+    Before all that the ``warmup`` is issued in the same way, and its calls are not counted.
     """
 
     concurrency: int
     requests: int | None
     duration_s: float | None
     timeout_s: float
-    rps: float | None = None
+    schedule: Schedule | None = None
     max_outstanding: int = MAX_OUTSTANDING
+    warmup: Warmup | None = None
+
+    @property
+    def rps(self) -> float | None:
+        """The rate in calls/s, of an open loop that has one and the same."""
+        return None if self.schedule is None else self.schedule.rps
+
+    @property
+    def warming(self) -> Plan | None:
+        """What is issued before anything is counted."""
+        if self.warmup is None:
+            return None
+        requests = self.warmup.requests
+        concurrency = self.concurrency if requests is None else min(self.concurrency, requests)
+        return replace(self, requests=requests, duration_s=self.warmup.duration_s, concurrency=concurrency, warmup=None)
 
     @property
     def timeout_ns(self) -> int:

@@ -34,6 +34,13 @@ class Pulse:
         self._began_cpu_s = self._clock.cpu_s()
         self._arm()
 
+    def restart(self) -> None:
+        """Measure from here on."""
+        if self._timer is not None:
+            self._timer.cancel()
+        self._lag.clear()
+        self.start()
+
     def stop(self) -> None:
         self._ended = (self._clock.now_ns(), self._clock.cpu_s())
         if self._timer is not None:

@@ -44,7 +44,7 @@ def replayed(
     missing = enough(picks, len(judged), in_flight)
     if missing:
         return too_few(balance, picks, missing), _NONE
-    pace = Pace(gap_ns=round(1e9 / plan.rps)) if plan.rps else Pace(in_flight)
+    pace = Pace(in_flight) if plan.rps is None else Pace(gap_ns=round(1e9 / plan.rps))
     backends = [_modelled(lane, tally) for lane in judged]
     probing = isinstance(balancer.picker, Probing)
     bands = envelope(balancer.policy, backends, pace, picks, seed, balancer.keys, together=probing)
@@ -60,7 +60,9 @@ def _obstacle(balancer: Balancer, picks: int, plan: Plan, loop: Loop) -> str:
         return f"its policy takes long to find its way, and no more than {CALLS:,} picks are played"
     if not balancer.evidence().steady:
         return "backends or weights changed during it"
-    if loop.rps != plan.rps or (plan.rps is None and loop.concurrency != plan.concurrency):
+    if plan.schedule is not None and not plan.schedule.is_even:
+        return "its calls did not come in even gaps"
+    if loop.rps != plan.rps or (plan.schedule is None and loop.concurrency != plan.concurrency):
         return "its load was changed by hand"
     return _unheard(balancer.picker)
 

@@ -27,7 +27,7 @@ from lbctl.load.wires import sum_of, untold, wire_of
 from lbctl.model import Event
 from lbctl.stats.fairness import judge
 from lbctl.stats.histogram import Histogram
-from lbctl.stats.report import BackendRow, Balance, Explanation, Load, Report, Streams, Wait, Wire
+from lbctl.stats.report import BackendRow, Balance, Explanation, Load, Report, Streams, Wait, Warmed, Wire
 from lbctl.stats.samples import Sample, Totals
 from lbctl.stats.streams import StreamTally
 from lbctl.stats.tally import Tally
@@ -56,6 +56,7 @@ class Reporter:
     _balance_ns: int = field(default=0, init=False)
     explanation: Explanation | None = field(default=None, init=False)  # written by the run
     given_up: str = field(default="", init=False)  # likewise
+    warmed: Warmed | None = field(default=None, init=False)  # likewise
     samples: Callable[[], Sequence[Sample]] = field(default=tuple, init=False)
     _final: tuple[Balance, Bands] | None = field(default=None, init=False)
     _bands: Bands = field(default_factory=dict, init=False)
@@ -122,7 +123,13 @@ class Reporter:
             turned_away=dict(self.guarding.turned_away) if self.guarding is not None else {},
             hash_key=None if task.keys is None else task.keys.spelled,
             samples=self.samples(),
+            warmed=self.warmed,
+            warming=task.plan.warmup is not None and self.warmed is None,
         )
+
+    def forget(self) -> None:
+        """Take no figure from before."""
+        self._balance, self._wire_ns = None, 0
 
     def totals(self) -> Totals:
         """The counters that samples are made of; costs next to nothing."""
@@ -171,7 +178,7 @@ class Reporter:
             wire, max((each.most for each in resets), default=0), many=any(each.are_many for each in resets)
         )
         yield from on_starts(self.loop.starts)
-        if self.task.plan.rps is None:
+        if self.task.plan.schedule is None:
             backends = sum(peer.eligible for peer in self.balancer.peers.values())
             yield from on_concurrency(self.balancer.policy, self.loop.concurrency, backends)
         yield from self.balancer.doubts()
@@ -265,13 +272,15 @@ def _streams(tally: StreamTally) -> Streams:
 
 
 def _load(task: Task) -> Load:
-    plan = task.plan
+    plan, schedule = task.plan, task.plan.schedule
     return Load(
-        mode="closed" if plan.rps is None else "open",
+        mode="closed" if schedule is None else "open",
         requests=plan.requests,
         duration_s=plan.duration_s,
         concurrency=plan.concurrency or None,
         connections=task.connection.connections,
         rps=plan.rps,
         timeout_s=plan.timeout_s,
+        arrival=None if schedule is None else schedule.spelled,
+        stages=() if schedule is None else tuple((each.seconds, each.first, each.last) for each in schedule.stages),
     )

@@ -28,18 +28,19 @@ from lbctl.load.guarding import Guarding
 from lbctl.load.hand import Hand, rotation
 from lbctl.load.health_watch import HealthWatch
 from lbctl.load.load_reports import LoadReports, beside, wants_trailers
-from lbctl.load.loops import loop_for
+from lbctl.load.loops import Loop, loop_for
 from lbctl.load.plan import Task
 from lbctl.load.pulse import Pulse
 from lbctl.load.repeating import attempts_of
 from lbctl.load.reporter import Reporter
 from lbctl.load.sampling import Sampling
 from lbctl.load.stopwatch import Stopwatch
+from lbctl.load.warnings import warm_up_of
 from lbctl.model import Event, Instance
 from lbctl.rpc.dial import TCP, Network
 from lbctl.rpc.link import Flusher
 from lbctl.stats.events import EventLog
-from lbctl.stats.report import Report
+from lbctl.stats.report import Report, Warmed
 from lbctl.stats.tally import Tally
 
 _COMPLETED: Final = "completed"
@@ -59,7 +60,6 @@ class Run:
         self._stopwatch = Stopwatch(clock)
         self._events = EventLog()
         accounts = Accounts(tally, clock)
-        plan = task.plan
         self._attempts = attempts_of(task.repeating, Random(task.seed), clock)
         self._guarding = Guarding(task.guards, balancer, clock, task.seed, self.note)
         self._engine = Engine(
@@ -67,14 +67,16 @@ class Run:
             accounts,
             flusher,
             clock,
-            timeout_ns=plan.timeout_ns,
+            timeout_ns=task.plan.timeout_ns,
             retry=task.retry,
             judge=task.judge,
             keys=task.keys,
             attempts=self._attempts,
             gate=self._guarding.gate,
         )
-        self._loop = loop_for(plan, self._engine, clock, alarms, task.connection.connections)
+        self._alarms = alarms
+        self._plan = task.plan.warming or task.plan  # what is issued now
+        self._loop = self._made_loop()
         dialling = _dialling(task, flusher, clock, network)
         factory = ENGINES[task.engine]
         self._delegation: Delegation | None = None
@@ -93,8 +95,9 @@ class Run:
         self._sampling = Sampling(self._stopwatch.elapsed_s, self._reporter.totals, tally.latency)
         self._reporter.samples = lambda: self._sampling.sampler.samples
         balancer.on_change = self._engine.repicked
-        if task.explain:
-            balancer.explain(self._explained, task.explain)
+        self._balancer = balancer
+        if self._is_counted:
+            self._explain()
         balancer.on_note = self._noted
         balancer.on_rebuilt = self._moved
         reports = LoadReports(balancer, beside(task), clock, Random(task.seed), self.note)
@@ -104,14 +107,13 @@ class Run:
         if task.guards.health is not None:
             self._health = HealthWatch(task.guards.health, balancer, beside(task), Random(task.seed), self.note)
             self.backends.companions.append(self._health)
-        self._loop.on_idle = self._idle
         self._started_at = clock.wall()
         self._end_reason: str | None = None
         self._why = _COMPLETED
         self._over = asyncio.Event()  # nothing is in flight and nothing will be
         self._timers: dict[str, asyncio.TimerHandle] = {}
         self.hand = Hand(
-            loop=self._loop,
+            loop=lambda: self._loop,
             balancer=balancer,
             policies=rotation(task.policy, keyed=task.keys is not None),
             backends=self.backends,
@@ -122,6 +124,24 @@ class Run:
             stop=self.stop,
             abort=self.abort,
         )
+
+    @property
+    def _is_counted(self) -> bool:
+        """Whether what is issued now is what was asked for, and not the warm-up."""
+        return self._plan is self._task.plan
+
+    def _made_loop(self) -> Loop:
+        """The loop of what is issued now."""
+        task = self._task
+        loop = loop_for(
+            self._plan, self._engine, self._clock, self._alarms, task.connection.connections, Random(task.seed)
+        )
+        loop.on_idle = self._idle
+        return loop
+
+    def _explain(self) -> None:
+        if self._task.explain:
+            self._balancer.explain(self._explained, self._task.explain)
 
     def note(self, kind: str, backend: str | None, text: str, level: str = "info") -> None:
         """Add an event to the report."""
@@ -179,8 +199,8 @@ class Run:
         """Issue the first calls, unless somebody stopped the run before."""
         if self._why != _COMPLETED:
             return self._idle()
-        if self._task.plan.duration_s is not None:
-            self._after("duration", self._task.plan.duration_s, self._look_at_the_time)
+        if self._plan.duration_s is not None:
+            self._after("duration", self._plan.duration_s, self._look_at_the_time)
         else:
             self._look_for_backends()
         self._loop.begin()
@@ -204,12 +224,15 @@ class Run:
 
     def _look_at_the_time(self) -> None:
         """End a timed run, unless it was paused or the loop's timer was early, and it has some of its time left."""
-        left_s = (self._task.plan.duration_s or 0.0) - self._stopwatch.elapsed_s()
+        left_s = (self._plan.duration_s or 0.0) - self._stopwatch.elapsed_s()
         if left_s > 0:
             least_s = _LOOK_S if self._stopwatch.was_paused else 0.0
             self._after("duration", max(left_s, least_s), self._look_at_the_time)
-        else:
+        elif self._is_counted:
             self._close("duration")
+        else:
+            self._after("grace", self._task.grace_s, self._cancel)
+            self._loop.finish()
 
     def _look_for_backends(self) -> None:
         """End a run that nobody can serve and no duration bounds: its calls would fail one time-out after another."""
@@ -235,8 +258,37 @@ class Run:
             (self._loop.finish if why == "duration" else self._loop.close)()
 
     def _idle(self) -> None:
-        self._stopwatch.stop()
-        self._over.set()
+        """Nothing is in flight, and the loop will issue nothing more."""
+        if self._is_counted:
+            self._stopwatch.stop()
+            self._over.set()
+        elif "measure" not in self._timers:  # in a turn of its own: whoever noticed has still to finish
+            self._after("measure", 0.0, self._measure)
+
+    def _measure(self) -> None:
+        """The warm-up is over: count from here on."""
+        self._reporter.warmed = self._warmed()
+        self.note("rate", None, f"{warm_up_of(self._reporter.warmed)}: counting begins", "info")
+        for timer in self._timers.values():
+            timer.cancel()
+        self._timers.clear()
+        self._plan = self._task.plan
+        self._events.shift(self._stopwatch.elapsed_s())
+        self._engine.forget()
+        self.backends.forget()
+        self._loop = self._reporter.loop = self._made_loop()
+        self._reporter.forget()
+        self._explain()
+        self._started_at = self._clock.wall()
+        self._stopwatch.restart()
+        self._pulse.restart()
+        self._sampling.restart()
+        self._begin()
+
+    def _warmed(self) -> Warmed:
+        """What the warm-up came to."""
+        tally = self._reporter.accounts.tally
+        return Warmed(self._engine.issued, tally.errors, self._stopwatch.elapsed_s())
 
     def stop(self) -> None:
         """Issue nothing more, let what is in flight finish; before the first call nothing will be issued."""

@@ -25,6 +25,13 @@ class Sampling:
     def start(self) -> None:
         self._arm()
 
+    def restart(self) -> None:
+        """Take samples from here on, of counters that begin anew."""
+        if self._timer is not None:
+            self._timer.cancel()
+        self.sampler = Sampler()
+        self.start()
+
     def stop(self) -> None:
         if self._timer is not None:
             self._timer.cancel()

@@ -28,6 +28,11 @@ class Stopwatch:
     def start(self) -> None:
         self._began_ns = self._clock.now_ns()
 
+    def restart(self) -> None:
+        """Run from 0 again."""
+        self._paused_ns = self._since_ns = self._still_ns = 0
+        self.start()
+
     def pause(self) -> None:
         """Stand still, if it is running."""
         if self._began_ns and not self._since_ns and not self._still_ns:

@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping
 from typing import Final
 
 from lbctl.balance.policies.base import Policy
-from lbctl.stats.report import Starts, Wait, Wire
+from lbctl.stats.report import Starts, Wait, Warmed, Wire
 
 _SHARE: Final = 0.01  # of the calls' time, from where on a wait is worth a sentence
 _LATE: Final = 0.05  # of the calls of an open loop
@@ -19,6 +19,13 @@ _WAITS: Final = {
     "rotation": "{share} of the time was waiting for a backend back in the rotation; --when-all-out panic uses all",
     "connection": "{share} of the time was waiting for a connection",
 }
+
+
+def warm_up_of(warmed: Warmed) -> str:
+    """What was issued and is not counted: ``warm-up of 500 calls in 2.1s, 3 errors``."""
+    calls = "1 call" if warmed.requests == 1 else f"{warmed.requests:,} calls"
+    failed = "" if not warmed.errors else f", {warmed.errors:,} error{'s' if warmed.errors > 1 else ''}"
+    return f"warm-up of {calls} in {milliseconds(warmed.seconds * 1e3)}{failed}"
 
 
 def on_drops(dropped: int) -> Iterator[str]:

@@ -32,6 +32,12 @@ class EventLog(Sequence[Event]):
             self.dropped += 1
         self._latest.append(event)
 
+    def shift(self, seconds: float) -> None:
+        """Count time from so many seconds later; what was before has a negative time."""
+        for events in (self._first, self._latest):
+            for place, event in enumerate(events):
+                events[place] = event._replace(t_s=event.t_s - seconds)
+
     @property
     def total(self) -> int:
         """Every event there ever was, the dropped ones too."""

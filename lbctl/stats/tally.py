@@ -36,6 +36,12 @@ class _Counts:
         self.failures: dict[Code, int] = {}
         self.latency = Histogram()  # OK calls only: errors and timeouts never mix into it
 
+    def forget(self) -> None:
+        """Count anew."""
+        self.ok = self.errors = self.cancelled = 0
+        self.failures.clear()
+        self.latency.clear()
+
     @property
     def codes(self) -> Mapping[Code, int]:
         """Completed calls by status code, OK first, then by falling count; cancelled calls are not in it."""
@@ -95,6 +101,17 @@ class Tally(_Counts):
         self.lost_ns = 0  # time of the calls that were not OK
         self._backends: dict[Identity, BackendTally] = {}
         self._errors = ErrorTable()
+
+    def forget(self) -> None:
+        """Count anew, of every backend too; the histograms that others hold stay the objects they are."""
+        super().forget()
+        for histogram in (self.service_time, self.wait):
+            histogram.clear()
+        for row in self:
+            row.forget()
+        self.first_byte, self.streams, self._errors = FirstByte(), StreamTally(), ErrorTable()
+        self.waits.clear()
+        self.lost_ns = 0
 
     def __iter__(self) -> Iterator[BackendTally]:
         """Every backend ever asked for, in the order of appearance."""

@@ -58,7 +58,9 @@ def _method(report: Report, room: int, width: int, look: Look) -> Span:
 
 
 def _pace(report: Report) -> str:
-    return f"open loop {rate(report.rps, 4)}/s" if report.rps else f"c={count(report.concurrency, 6)}"
+    if report.load.mode == "closed":
+        return f"c={count(report.concurrency, 6)}"
+    return "as recorded" if report.rps is None else f"open loop {rate(report.rps, 4)}/s"
 
 
 def _flag(report: Report, look: Look) -> Span:
@@ -72,6 +74,8 @@ def _flag(report: Report, look: Look) -> Span:
 def _state(report: Report) -> str:
     if report.stopping:
         return "STOPPING"
+    if report.warming:
+        return "WARM-UP"
     return "PAUSED" if report.paused else ""
 
 

@@ -39,6 +39,7 @@ def progress_line(report: Report, finished_before: int, seconds: float, messages
         words.append(f"maxd {report.balance.max_delta * 100:.1f}pp")
     present = [row for row in report.backends if row.state != "left"]
     words.append(f"backends {sum(row.state == 'ready' for row in present)}/{len(present)}")
+    words += ["warm-up"] if report.warming else []
     words += ["paused"] if report.paused else []
     return " ".join(words)
 

@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping
 
 from lbctl import __version__
-from lbctl.model import Code, Event
-from lbctl.stats.report import BackendRow, Balance, ErrorGroup, Explanation, Load, Repeated, Report
+from lbctl.model import Code
+from lbctl.stats.report import BackendRow, Balance, ErrorGroup, Explanation, Load, Repeated, Report, Warmed
 from lbctl.view.figures import Document, histogram, latency_ms, micros, rate, ratio, stamp
 from lbctl.view.outcomes import outcome_document
-from lbctl.view.sample_document import histograms, samples
+from lbctl.view.sample_document import event, histograms, samples
 from lbctl.view.wire_document import run_wire, streams, wire
 
 RUN = "lbctl.run/v1"
@@ -45,7 +46,7 @@ def run_document(report: Report) -> Document:
         "balance": _balance(report.balance),
         "explanation": _explanation(report.explanation),
         "backends": _backends(report),
-        "events": [_event(event) for event in report.events],
+        "events": [event(each) for each in report.events],
         "generator": _generator(report),
         "repeated": _repeated(report.repeated),
         "guards": {name: dict(options) for name, options in report.guards.items()},
@@ -92,6 +93,12 @@ def _load(load: Load) -> Document:
 def _stage(stage: tuple[float, float, float]) -> Document:
     seconds, first, last = stage
     return {"seconds": None if seconds == math.inf else seconds, "first_rps": first, "last_rps": last}
+
+
+def _warmup(warmed: Warmed | None) -> Document | None:
+    if warmed is None:
+        return None
+    return {"requests": warmed.requests, "errors": warmed.errors, "duration_s": micros(warmed.seconds)}
 
 
 def _codes(codes: Mapping[Code, int]) -> dict[str, int]:
@@ -193,11 +200,6 @@ def _backend(row: BackendRow, attempts: int, expected: float, elapsed_s: float) 
         "warmth": ratio(row.warmth),
         "wire": wire(row.wire),
     }
-
-
-def _event(event: Event) -> Document:
-    words = {"kind": event.kind, "level": event.level, "backend": event.backend, "text": event.text}
-    return {"t_s": micros(event.t_s), **words}
 
 
 def _generator(report: Report) -> Document:

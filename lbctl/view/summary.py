@@ -14,6 +14,7 @@ from lbctl.view.event_panel import SERVER_FAULTS, event_lines_whole
 from lbctl.view.explanation import explanation_lines
 from lbctl.view.guard_lines import guard_lines
 from lbctl.view.latency_panel import buckets
+from lbctl.view.load_words import pace_of
 from lbctl.view.outcomes import outcome_lines
 from lbctl.view.repeat_lines import repeat_lines, transparent
 from lbctl.view.stream_lines import stream_lines, two
@@ -86,6 +87,7 @@ def _totals(report: Report, look: Look, *, verbose: bool) -> list[str]:
     extra = [
         words
         for number, words in (
+            (report.warmed and report.warmed.requests, _warmup(report)),
             (report.dropped, f"dropped {report.dropped:,}"),
             (transparent(report), f"retries {transparent(report):,} ({report.attempts:,} attempts)"),
             (report.in_flight, f"still in flight {report.in_flight:,}"),
@@ -100,6 +102,10 @@ def _totals(report: Report, look: Look, *, verbose: bool) -> list[str]:
     return lines + _times(report, verbose=verbose)
 
 
+def _warmup(report: Report) -> str:
+    return "" if report.warmed is None else f"warm-up {plural(report.warmed.requests, 'call')}, not counted"
+
+
 def _seconds(seconds: float) -> str:
     if seconds < 0.1:
         return duration(seconds * 1e6)
@@ -108,9 +114,9 @@ def _seconds(seconds: float) -> str:
 
 def _mode(report: Report) -> str:
     load = report.load
-    if load.rps:
-        return f"open loop at {rate(report.rps or load.rps, 4)}/s, times from the plan"
-    return f"closed loop, {report.concurrency:,} in flight"
+    if load.mode == "closed":
+        return f"closed loop, {report.concurrency:,} in flight"
+    return f"open loop {pace_of(report)}, times from the plan"
 
 
 def _policy(report: Report) -> str:
@@ -122,7 +128,7 @@ def _policy(report: Report) -> str:
 def _times(report: Report, *, verbose: bool) -> list[str]:
     histogram = report.latency
     if not histogram.total:
-        return ["  latency   - (no call ended well)"]
+        return [f"  latency   - ({'not in the file' if report.ok else 'no call ended well'})"]
     values = histogram.quantiles([quantile for quantile, _ in _QUANTILES])
     named = dict(zip((name for _, name in _QUANTILES), map(duration, values), strict=True))
     first = f"min {duration(histogram.min_us)}  mean {duration(histogram.mean_us)}"
@@ -131,7 +137,7 @@ def _times(report: Report, *, verbose: bool) -> list[str]:
         f"  latency   {first}  {middle}",
         f"            p99 {named['p99']}  p99.9 {named['p99.9']}  max {duration(histogram.max_us)}",
     ]
-    if (report.load.rps or verbose) and report.service_time.total and report.wait.total:
+    if (report.load.mode == "open" or verbose) and report.service_time.total and report.wait.total:
         lines.append(f"  of it     service {two(report.service_time)}    wait {two(report.wait)}")
     if verbose and report.first_byte.total and report.streams is None:
         lines.append(f"            first byte {two(report.first_byte)}")

@@ -17,6 +17,7 @@ from lbctl.load.batch import Batch
 from lbctl.load.engine import Engine
 from lbctl.load.engines import ENGINES, Dialling
 from lbctl.load.loops import ClosedLoop, OpenLoop, loop_for
+from lbctl.load.pacing.schedule import steady
 from lbctl.load.plan import Plan, Repeating
 from lbctl.load.repeating import attempts_of
 from lbctl.model import Endpoint, Event, Instance
@@ -56,7 +57,7 @@ def paced(
     duration_s: float | None = None,
 ) -> Plan:
     """An open loop."""
-    return Plan(concurrency, requests, duration_s, timeout_s, rps, most)
+    return Plan(concurrency, requests, duration_s, timeout_s, steady(rps), most)
 
 
 def request(timeout_s: float = 5.0) -> Request:
@@ -333,7 +334,7 @@ class Rig:
         loop = self.loop
         if isinstance(loop, OpenLoop):
             self._check_schedule(loop)
-        if self.plan.rps is None and not loop.closed and not loop.paused and engine.issued != self.plan.requests:
+        if self.plan.schedule is None and not loop.closed and not loop.paused and engine.issued != self.plan.requests:
             assert isinstance(loop, ClosedLoop)
             assert loop.refills_due or engine.in_flight >= loop.concurrency
 

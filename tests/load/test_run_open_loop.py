@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Callable
 
+from lbctl.load.pacing.schedule import steady
 from lbctl.load.plan import Plan
 from tests.load.rig import paced
 from tests.load.stage import Stage, staged, task
@@ -120,7 +121,7 @@ async def test_the_hand_changes_the_rate_and_pauses_leave_no_trace_in_it() -> No
 def test_on_a_real_network_every_planned_call_is_made(on_loop: Callable[[Scenario], None]) -> None:
     async def scenario() -> None:
         async with ScriptedServer(answering(reply)) as one, ScriptedServer(answering(reply)) as two:
-            async with running(Plan(0, 150, None, 5.0, 1000.0), one.endpoint, two.endpoint) as run:
+            async with running(Plan(0, 150, None, 5.0, steady(1000.0)), one.endpoint, two.endpoint) as run:
                 await run.drive()
                 report = run.report()
             assert (report.ok, report.errors, report.dropped, report.end_reason) == (150, 0, 0, "completed")
@@ -135,7 +136,7 @@ def test_on_a_real_network_a_timed_run_makes_exactly_the_calls_of_its_time(
 ) -> None:
     async def scenario() -> None:
         async with ScriptedServer(answering(reply)) as server:
-            async with running(Plan(0, None, 0.2, 5.0, 500.0), server.endpoint) as run:
+            async with running(Plan(0, None, 0.2, 5.0, steady(500.0)), server.endpoint) as run:
                 await run.drive()
                 report = run.report()
             assert (report.ok, report.errors, report.end_reason) == (100, 0, "duration")

@@ -7,6 +7,7 @@ from dataclasses import replace
 import pytest
 
 from lbctl.load.engines import require
+from lbctl.load.pacing.schedule import steady
 from lbctl.model import Code, Origin
 from tests.rpc.grpcio.backends import Backend, backends, stream
 from tests.rpc.grpcio.runs import VERDICTS, consistent, every_policy, instance, run_to_its_end, running, task
@@ -65,7 +66,7 @@ async def test_streams_are_attributed_like_any_call() -> None:
 async def test_an_open_loop_is_picked_by_grpc_too() -> None:
     async with backends(2) as servers:
         wanted = task("grpc:round_robin", requests=100)
-        report = await run_to_its_end(replace(wanted, plan=replace(wanted.plan, rps=500.0, concurrency=0)), servers)
+        report = await run_to_its_end(replace(wanted, plan=replace(wanted.plan, schedule=steady(500.0), concurrency=0)), servers)
     consistent(report, servers)
     assert [backend.unary for backend in servers] == [50, 50]
 

@@ -7,7 +7,7 @@ from fractions import Fraction
 from hypothesis import given
 from hypothesis import strategies as st
 
-from lbctl.load.pacer import Constant
+from lbctl.load.pacing.constant import Constant
 
 RATES = st.floats(0.01, 1_000_000)
 NUMBERS = st.integers(0, 100_000_000)
