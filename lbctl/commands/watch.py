@@ -136,7 +136,9 @@ class ServiceWatch:
                 self._say(self._notice(update))
                 if update.synced and (update.notice is None or update.notice.kind == "resync"):
                     await self._learn_leases(_leases_concerned(update, everything=not self._begun.is_set()))
-                    self._say(self._book.take(update.service, update.revision, update.invalid, self._now()))
+                    self._say(
+                        self._book.take(update.service, update.revision, update.invalid, self._now(), update.kept)
+                    )
                     self._begun.set()
 
     def _notice(self, update: Update) -> Iterator[Told]:

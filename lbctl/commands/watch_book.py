@@ -97,11 +97,17 @@ class Book:
         """Take note of a lease; None means it does not exist any more."""
         self._leases[lease] = _LeaseSeen(left, t_s)
 
-    def take(self, service: Service, revision: int, invalid: Sequence[Invalid], t_s: float) -> list[Told]:
-        """Replace what is known by a newer description of the service, and return what changed."""
+    def take(
+        self, service: Service, revision: int, invalid: Sequence[Invalid], t_s: float, layouts: Mapping[str, str] = {}
+    ) -> list[Told]:
+        """Replace what is known by a newer description of the service, and return what changed.
+
+        ``layouts`` says of keys that left the service and are still there what has them now, "" for no layout.
+        """
         self.revision = revision
         fresh = _by_address(service.instances)
-        kept = {each.key: "its key is unusable now" for each in invalid}
+        kept = {key: _what_else(layout, service) for key, layout in layouts.items()}
+        kept |= {each.key: "its key is unusable now" for each in invalid}
         kept |= {each.key: "its key has another address now" for each in service.instances}
         gone = sorted(self._known.keys() - fresh.keys(), key=lambda each: self._known[each].instance.identity)
         told = [self._leave(each, t_s, kept) for each in gone]
@@ -311,3 +317,10 @@ def _state(known: _Known) -> str:
     if known.health is None:
         return "unknown"
     return "ready" if known.health.status in _FINE else "down"
+
+
+def _what_else(layout: str, service: Service) -> str:
+    """Say what became of a key of the service that is still there, and not the service's any more."""
+    if not layout:
+        return "its key is no registration now"
+    return f"its key is of {'another service' if layout == service.layout else f'the layout {layout}'} now"

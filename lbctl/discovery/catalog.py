@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter, defaultdict
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from typing import NamedTuple
 
 from lbctl.discovery.askers import Askers
@@ -101,6 +101,13 @@ class Catalog:
         instances = [each for each in mine if each.service == name]
         invalid = tuple(decoded.invalid for decoded in here if decoded.invalid)
         return Service(name, layout, prefix, tuple(instances)), invalid
+
+    def layouts_of(self, keys: Iterable[str]) -> dict[str, str]:
+        """Return which layout has an instance in each of these keys, "" for none; keys that are gone are left out."""
+        there = [key for key in keys if key.encode() in self._entries]
+        found = dict(self._found()) if there else {}
+        now = {key: found.get(key.encode()) for key in there}
+        return {key: decoded.layout if decoded and decoded.instances else "" for key, decoded in now.items()}
 
     def others(self) -> tuple[Other, ...]:
         """Return the keys that are no registrations, and why each of them is none."""

@@ -63,6 +63,8 @@ def compare(old: Instance | None, new: Instance) -> Change | None:
     """Return what became of one instance; None where that is nothing anybody could notice."""
     if old is None:
         return Change(Op.JOINED, new.key, after=new)
+    if old is new:  # as are all but a few of a large service: what was not written since is not read again
+        return None
     if old.endpoint != new.endpoint:
         return Change(Op.MOVED, new.key, old, new)
     if old.effective_weight != new.effective_weight:

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncGenerator, Iterable, Iterator
+from collections.abc import AsyncGenerator, Iterable, Iterator, Mapping
 from contextlib import aclosing
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import Final, NamedTuple
 
 from lbctl.discovery.catalog import Catalog, Other
@@ -32,7 +32,10 @@ class Notice(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Update:
-    """One service in full, after something happened; while not ``synced`` it is the last known state."""
+    """One service in full, after something happened; while not ``synced`` it is the last known state.
+
+    ``kept`` are the keys of instances that left which are still there, and the layout that has each now, "" for none.
+    """
 
     service: Service
     invalid: tuple[Invalid, ...]
@@ -40,6 +43,7 @@ class Update:
     changes: tuple[Change, ...] = ()
     notice: Notice | None = None
     synced: bool = True
+    kept: Mapping[str, str] = field(default_factory=dict)
 
 
 class Survey(NamedTuple):
@@ -216,7 +220,8 @@ class _Follower:
         self._service, self._invalid = self._catalog.service(before.layout, before.prefix, before.name)
         self._revision = revision
         changes = diff(before.instances, self._service.instances, invalid_before, self._invalid)
-        return self._state(notice, changes)
+        kept = self._catalog.layouts_of(change.key for change in changes if change.op is Op.LEFT)
+        return replace(self._state(notice, changes), kept=kept)
 
     def _state(self, notice: Notice | None, changes: tuple[Change, ...] = ()) -> Update:
         return Update(self._service, self._invalid, self._revision, changes, notice, self._synced)

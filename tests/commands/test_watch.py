@@ -112,6 +112,18 @@ async def test_joins_weights_and_leaves_are_told_as_they_happen(etcd: Etcd) -> N
         assert (await onlooker.hears("left", "its lease is gone")).event.backend == "127.0.0.1:2"
 
 
+async def test_a_key_that_becomes_something_else_is_not_told_as_deleted(etcd: Etcd) -> None:
+    await etcd.put(A, b"127.0.0.1:1|5")
+    await etcd.put(B, b"127.0.0.1:2|2")
+    async with watching(etcd.endpoints[0]) as onlooker:
+        await etcd.put(A, b"127.0.0.1:1")
+        plain = await onlooker.hears("left", "its key is of the layout plain now")
+        assert plain.event.backend == "127.0.0.1:1"
+        await etcd.put(B, b"rpcx_path")
+        nothing = await onlooker.hears("left", "its key is no registration now")
+        assert nothing.event.backend == "127.0.0.1:2"
+
+
 async def test_the_report_has_share_lease_and_health(etcd: Etcd) -> None:
     lease = await etcd.grant(60)
     with bound() as one, bound() as other:

@@ -1,6 +1,8 @@
 from __future__ import annotations
 
+from collections.abc import Iterator, Mapping
 from dataclasses import replace
+from typing import NoReturn
 
 from lbctl.discovery.changes import Change, Op, diff
 from lbctl.model import Endpoint, Instance, Invalid
@@ -39,3 +41,24 @@ def test_a_key_that_becomes_unusable_leaves_with_its_reason() -> None:
 
     assert [(change.op, change.invalid) for change in changes] == [(Op.LEFT, None), (Op.INVALID, flaw)]
     assert diff((), (), (flaw,), (flaw,)) == ()
+
+
+class _Untouched(Mapping[str, str]):
+    """Metadata that nobody may look at."""
+
+    def __getitem__(self, name: str) -> NoReturn:
+        raise AssertionError
+
+    def __iter__(self) -> Iterator[str]:
+        raise AssertionError
+
+    def __len__(self) -> NoReturn:
+        raise AssertionError
+
+
+def test_what_was_not_read_again_is_not_compared() -> None:
+    """Of ten thousand instances one changes."""
+    same = replace(A, metadata=_Untouched())
+    assert diff((same, B), (same, replace(B, weight=5))) == (
+        Change(Op.WEIGHT, B.key, before=B, after=replace(B, weight=5)),
+    )
