@@ -6,18 +6,22 @@ import sys
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, fields, replace
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from lbctl.cli.addresses import names_https, parse_authority, parse_endpoints, parse_server_name
 from lbctl.cli.balancer_config import truth
 from lbctl.cli.connection_options import reach_of
 from lbctl.cli.layouts import LAYOUTS
 from lbctl.cli.values import parse_positive_duration
+from lbctl.cli.verdict_options import parse_aborts, parse_thresholds
 from lbctl.cli.weight_values import parse_limit, parse_share, parse_weight
 from lbctl.commands.reach import Reach
 from lbctl.discovery.weight_limits import WeightLimits
 from lbctl.errors import UsageError
 from lbctl.model import Endpoint
+
+if TYPE_CHECKING:
+    from lbctl.stats.thresholds import Abort, Threshold
 
 
 def _text(value: str) -> str:
@@ -106,6 +110,8 @@ SETTINGS = (
     Setting("policy", _text, None, ("LBCTL_POLICY",), "policy"),
     Setting("policy_opt", _text, None, ("LBCTL_POLICY_OPT",), "policy_opt"),
     Setting("health_check", _text, None, ("LBCTL_HEALTH_CHECK",), "health_check"),
+    Setting("threshold", parse_thresholds, (), ("LBCTL_THRESHOLD",), "threshold"),
+    Setting("abort_on", parse_aborts, (), ("LBCTL_ABORT_ON",), "abort_on"),
     Setting("weights_min", parse_limit, None, (), "weights.min"),
     Setting("weights_max", parse_limit, None, (), "weights.max"),
     Setting("weights_default", parse_weight, None, (), "weights.default"),
@@ -171,6 +177,8 @@ class Settings:
     policy: str | None
     policy_opt: str | None  # of that policy
     health_check: str | None  # of hammer
+    threshold: tuple[Threshold, ...]  # of hammer
+    abort_on: tuple[Abort, ...]  # of hammer
     check: bool | None
     check_interval_s: float
     check_timeout_s: float

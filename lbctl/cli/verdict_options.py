@@ -9,10 +9,12 @@ from lbctl.cli.flags import Flags, option
 from lbctl.cli.values import parse_count, parse_duration
 
 if TYPE_CHECKING:
+    from lbctl.cli.settings import Settings
     from lbctl.stats.thresholds import Abort, Threshold
 
 PANEL: Final = "Verdict"
 KINDS: Final = ("github", "auto")
+_OPTIONS: Final = ("after=", "calls=")
 
 
 def parse_threshold(text: str) -> Threshold:
@@ -31,7 +33,7 @@ def parse_abort(text: str) -> Abort:
     given: dict[str, str] = {}
     for each in options:
         name, _, value = (part.strip() for part in each.partition("="))
-        if name not in ("after", "calls"):
+        if f"{name}=" not in _OPTIONS:
             raise ValueError(f"{text!r}: {each.strip()!r} is neither after=TIME nor calls=N")
         if name in given:
             raise ValueError(f"{text!r}: {name} is given twice")
@@ -41,6 +43,22 @@ def parse_abort(text: str) -> Abort:
         parse_duration(given["after"]) if "after" in given else 0.0,
         parse_count(given["calls"]) if "calls" in given else ENOUGH_CALLS if condition.is_estimate else 0,
     )
+
+
+def parse_thresholds(text: str) -> tuple[Threshold, ...]:
+    """Expressions with commas between them, as a settings file or a variable has them."""
+    return tuple(parse_threshold(each) for each in text.split(",") if each.strip())
+
+
+def parse_aborts(text: str) -> tuple[Abort, ...]:
+    """Conditions with commas between them; ``after=`` and ``calls=`` are of the one before."""
+    found: list[str] = []
+    for each in text.split(","):
+        if found and each.lstrip().startswith(_OPTIONS):
+            found[-1] += f",{each}"
+        elif each.strip():
+            found.append(each)
+    return tuple(map(parse_abort, found))
 
 
 def parse_ci(text: str) -> str:
@@ -94,3 +112,13 @@ class VerdictFlags(Flags):
             parse=parse_ci,
         ),
     ] = None
+
+
+def thresholds_of(flags: VerdictFlags, settings: Settings) -> tuple[Threshold, ...]:
+    """What must hold; the options take the place of the settings."""
+    return settings.threshold if flags.threshold is None else tuple(flags.threshold)
+
+
+def conditions_of(flags: VerdictFlags, settings: Settings) -> tuple[Abort, ...]:
+    """What must not become true; the options take the place of the settings."""
+    return settings.abort_on if flags.abort_on is None else tuple(flags.abort_on)
