@@ -21,7 +21,7 @@ def metadata_document(metadata: Mapping[str, Any]) -> Document:
 
     Of more than ``MOST_BYTES`` the largest members are left out, whole.
     """
-    if _size(metadata) <= MOST_BYTES:
+    if _is_small(metadata) or _size(metadata) <= MOST_BYTES:
         return {"metadata": masked(metadata), "metadata_cut": None}
     sizes = {name: _size({name: value}) for name, value in metadata.items()}
     kept, room = set(), MOST_BYTES
@@ -47,6 +47,12 @@ def metadata_cell(metadata: Mapping[str, Any], name: str) -> str:
     if is_secret(name) and not isinstance(value, bool):
         return HIDDEN
     return clean(str(masked(value)), _CELL)
+
+
+def _is_small(metadata: Mapping[str, Any]) -> bool:
+    """Whether nothing has to be spelled to know: texts, of which no character takes more than six bytes."""
+    texts = [text for name, value in metadata.items() for text in (name, value)]
+    return all(isinstance(text, str) for text in texts) and 6 * sum(map(len, texts)) + 6 * len(texts) < MOST_BYTES
 
 
 def _size(metadata: Mapping[str, Any]) -> int:
