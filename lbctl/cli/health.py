@@ -133,10 +133,11 @@ def _check(request: HealthCheck, settings: Settings) -> bool:
 
 def _print(found: Checkup, settings: Settings, caps: Caps, *, one: bool) -> None:
     from lbctl.view.health import health_notes
+    from lbctl.view.listing_notes import no_services
 
     notes = list(health_notes(found))
     if not found.rows:
-        notes.append(f"no services in etcd {', '.join(map(str, settings.endpoints))}")
+        notes.append(no_services([str(each) for each in settings.endpoints], settings.prefix))
     text, hidden = _text(found, settings, caps, one=one)
     if text:
         print(text, flush=True)  # noqa: T201

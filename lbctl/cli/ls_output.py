@@ -32,7 +32,8 @@ class LsPrinter:
             print(text, flush=True)  # noqa: T201
         from lbctl.view.listing_notes import notes
 
-        for line in notes(listing, one=one, endpoints=[str(each) for each in self._settings.endpoints]):
+        endpoints = [str(each) for each in self._settings.endpoints]
+        for line in notes(listing, one=one, endpoints=endpoints, prefix=self._settings.prefix):
             self._note(line)
         if self._hidden:
             self._note(f"hidden: {', '.join(self._hidden)} (use -o wide)")

@@ -28,7 +28,7 @@ def find(registry: Registry, name: str, layout: str | None = None) -> Service:
             return matches[0]
         if matches:
             raise _ambiguous(name, matches)
-    raise _unknown(name, services)
+    raise _unknown(name, services, others=len(services) < len(registry.services))
 
 
 def name_of(services: Sequence[Service], service: Service) -> tuple[str, str]:
@@ -48,15 +48,16 @@ def _ambiguous(name: str, matches: list[Service]) -> NotFound:
     return NotFound(f'"{name}" means {len(matches)} services', "give one in full: " + ", ".join(prefixes))
 
 
-def _unknown(name: str, services: list[Service]) -> NotFound:
+def _unknown(name: str, services: list[Service], *, others: bool) -> NotFound:
+    """``others`` says that there are services of other layouts than the one asked for."""
     spellings = {alias: service.name for service in services for alias in (service.name, _last_part(service.name))}
     near = get_close_matches(name, list(spellings), n=_NEAREST)
     if near:
         hint = "did you mean: " + ", ".join(dict.fromkeys(spellings[alias] for alias in near))
-    elif services:
+    elif services or others:
         hint = "see what is registered: lbctl ls"
     else:
-        hint = "etcd holds no service; look under another --prefix, or start one with: lbctl demo"
+        hint = "no service was found there at all; look under another --prefix, or start one with: lbctl demo"
     return NotFound(f'no service "{name}" in etcd', hint)
 
 

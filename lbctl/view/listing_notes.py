@@ -7,6 +7,7 @@ from shlex import quote
 from typing import Final
 
 from lbctl.discovery.backends import distinct
+from lbctl.discovery.directory import normal_prefix
 from lbctl.discovery.listing import MOST_LISTED, Aside, Listing
 from lbctl.model import Service
 from lbctl.view.expectation import expectation_words
@@ -17,8 +18,8 @@ _SELF_EVIDENT: Final = ("REFUSED", "TIMEOUT", "UNIMPLEMENTED")
 _MOST: Final = 5  # reasons, or addresses with one, that are told
 
 
-def notes(listing: Listing, *, one: bool, endpoints: Sequence[str]) -> Iterator[str]:
-    """Yield the lines for standard error; ``one`` for a listing of one service."""
+def notes(listing: Listing, *, one: bool, endpoints: Sequence[str], prefix: str | None = None) -> Iterator[str]:
+    """Yield the lines for standard error; ``one`` for a listing of one service, ``prefix`` where one was asked for."""
     registry = listing.registry
     yield from _warnings(registry.services)
     yield from map(_too_many, filter(_is_large, registry.services))
@@ -30,9 +31,16 @@ def notes(listing: Listing, *, one: bool, endpoints: Sequence[str]) -> Iterator[
         yield from _about(listing, registry.services[0])
         yield from expectation_words(listing.expectation) if listing.expectation is not None else ()
     elif not registry.services:
-        yield f"no services in etcd {', '.join(endpoints)}"
+        yield no_services(endpoints, prefix)
     if registry.foreign and not one and listing.rest is None:
         yield f"note: {plural(registry.foreign, 'other key')}; see: lbctl ls --all"
+
+
+def no_services(endpoints: Sequence[str], prefix: str | None) -> str:
+    """Say where nothing was found; a prefix as it was taken, to the letter and with the separator at its end."""
+    root = normal_prefix(prefix)
+    where = "" if root is None else f' under "{root}"'
+    return f"no services{where} in etcd {', '.join(endpoints)}"
 
 
 def _warnings(services: Iterable[Service]) -> Iterator[str]:

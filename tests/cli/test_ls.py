@@ -42,6 +42,14 @@ def test_an_empty_registry_is_no_error_and_says_so(lbctl: Lbctl, keys: Keys, at:
     assert said == (0, "", f"no services in etcd {at.endpoint}\n")
 
 
+def test_an_empty_prefix_is_told_as_it_was_taken(lbctl: Lbctl, keys: Keys, at: EtcdServer) -> None:
+    keys(ECHO)
+    for command in ("ls", "health"):
+        said = lbctl(command, "--prefix", "services")
+        assert said == (0, "", f'no services under "services/" in etcd {at.endpoint}\n')
+    assert lbctl("ls", "echo", "--layout", "kratos").err.endswith("hint: see what is registered: lbctl ls\n")
+
+
 def test_services_are_listed_with_their_weight_and_number_of_instances(lbctl: Lbctl, keys: Keys) -> None:
     keys(ECHO | {"/services/order/10.0.0.1:1": "10.0.0.1:1|2"})
     said = lbctl("ls")
