@@ -242,4 +242,4 @@ def _ramp(wanted: Ramp, duration_s: float | None) -> Sequence[Stage]:
     if seconds is None:
         raise UsageError("--ramp: in which time?", "add it, as in --ramp 100:2k:30s, or give -z")
     stages = ramp(wanted.first, wanted.last, seconds)
-    return stages if wanted.last else stages[:1]
+    return stages[:1] if seconds == duration_s or not wanted.last else stages

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 
 from lbctl.stats.report import Report
-from lbctl.view.text import duration, rate
+from lbctl.view.text import rate
 
 _TOLD = 3  # stages; more are counted
 _SPREAD = {"constant": "", "poisson": " by chance (poisson)", "recorded": "", None: ""}
@@ -24,12 +24,13 @@ def _rates(report: Report) -> str:
     if load.rps is not None:
         return f"at {rate(report.rps or load.rps, 4)}/s"
     stages = [_stage(*stage) for stage in load.stages]
+    stages[1:] = [f"then {stage}" for stage in stages[1:]]
     if len(stages) > _TOLD:
-        stages = [*stages[: _TOLD - 1], f"{len(stages) - _TOLD + 1} more stages"]
+        stages = [*stages[: _TOLD - 1], f"then {len(stages) - _TOLD + 1} more stages"]
     return ", ".join(stages)
 
 
 def _stage(seconds: float, first: float, last: float) -> str:
     rates = f"at {rate(first, 4)}/s" if first == last else f"from {rate(first, 4)}/s to {rate(last, 4)}/s"
-    time = "" if seconds == math.inf else f" {'in' if first != last else 'for'} {duration(seconds * 1e6)}"
+    time = "" if seconds == math.inf else f" {'in' if first != last else 'for'} {seconds:g}s"
     return f"{rates}{time}"

@@ -80,8 +80,14 @@ def test_what_is_no_form_is_told(parse: object, text: str, said: str) -> None:
 def test_a_ramp_without_a_time_takes_that_of_the_run() -> None:
     plan = planned(LoadFlags(duration=20.0), ramp=Ramp(10, 30, None))
     assert plan.schedule is not None
-    assert plan.schedule.stages == (Stage(20, 10, 30), Stage(math.inf, 30, 30))
+    assert plan.schedule.stages == (Stage(20, 10, 30),)
     assert (plan.requests, plan.duration_s) == (None, 20)
+
+
+def test_a_ramp_that_is_shorter_goes_on_at_its_last_rate() -> None:
+    plan = planned(LoadFlags(duration=20.0), ramp=Ramp(10, 30, 5.0))
+    assert plan.schedule is not None
+    assert plan.schedule.stages == (Stage(5, 10, 30), Stage(math.inf, 30, 30))
 
 
 def test_a_ramp_down_to_nothing_ends_there() -> None:
