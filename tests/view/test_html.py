@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import replace
 from html.parser import HTMLParser
 from pathlib import PurePath
@@ -33,52 +34,11 @@ SAMPLES = tuple(
     for n in range(5)
 )
 VOID = {"meta", "link", "br"}
-TAGS = set(
-    [
-        "html",
-        "head",
-        "body",
-        "main",
-        "header",
-        "section",
-        "footer",
-        "div",
-        "span",
-        "p",
-        "h1",
-        "h2",
-        "ul",
-        "li",
-        "dl",
-        "dt",
-        "dd",
-        "strong",
-        "small",
-        "code",
-        "pre",
-        "table",
-        "thead",
-        "tbody",
-        "tr",
-        "th",
-        "td",
-        "i",
-        "b",
-        "u",
-        "details",
-        "summary",
-        "style",
-        "script",
-        "title",
-        "meta",
-        "link",
-        "svg",
-        "g",
-        "line",
-        "path",
-        "rect",
-    ]
-)
+TAGS = {
+    "html", "head", "body", "main", "header", "section", "footer", "div", "span", "p", "h1", "h2", "ul", "li", "dl",
+    "dt", "dd", "strong", "small", "code", "pre", "table", "thead", "tbody", "tr", "th", "td", "i", "b", "u", "details",
+    "summary", "style", "script", "title", "meta", "link", "svg", "g", "line", "path", "rect",
+}  # fmt: skip
 
 
 class Page(HTMLParser):
