@@ -53,6 +53,7 @@ def settings(policy: Policy) -> Iterator[dict[str, str]]:
 def drive(policy: Policy) -> None:
     peers, keys = fleet([5, 1, 1]), parse_source("uniform(50)").keys(Random(1)) if policy.keyed else None
     picker, rng = policy.build(peers, Setup(Random(2), policy.options, keys)), Random(3)
+    learn = picker.ended if isinstance(picker, Learning) else None
     assert math.isclose(sum(picker.law().shares), 1.0)
     now_ns, flying = 10**12, []
     for _ in range(PICKS):
@@ -64,8 +65,8 @@ def drive(policy: Policy) -> None:
         if len(flying) > 6:
             begun_ns, ended = flying.pop(rng.randrange(len(flying)))
             ended.finished += 1
-            if isinstance(picker, Learning):
-                picker.ended(ended, begun_ns, now_ns, rng.choice((OK, LOST)))
+            if learn:
+                learn(ended, begun_ns, now_ns, rng.choice((OK, LOST)))
     picker.retire()
 
 

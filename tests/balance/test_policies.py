@@ -99,10 +99,11 @@ def test_ends_of_calls_that_an_earlier_picker_made_or_whose_backend_left_do_no_h
         peer.picks += 1
     picker.retire()
     successor = built(policy.name, peers[1:])
+    learn = successor.ended if isinstance(successor, Learning) else None
     for number, peer in flying:
         peer.finished += 1
-        if isinstance(successor, Learning):
-            successor.ended(peer, number, 1_000_000 + number, OK if number % 3 else LOST)
+        if learn:
+            learn(peer, number, 1_000_000 + number, OK if number % 3 else LOST)
     assert all(peer.in_flight == 0 for peer in peers)
     assert set(drawn(successor, 500, first=1000)) <= set(peers[1:])
 
@@ -158,6 +159,7 @@ def test_counts_are_as_close_to_the_shares_as_the_policy_says(policy: Policy, si
 def _eventful(picker: object, peers: list[Peer], count: int) -> list[Peer]:
     """Picks among calls that take their time, fail now and then, and end in another order than they began."""
     rng, flying, picked = Random(5), [], []
+    learn = picker.ended if isinstance(picker, Learning) else None
     for number in range(count):
         now_ns = (number + 1) * 500_000
         peer = picker.pick(Call(now_ns, b"key-%d" % (number % 50)))  # type: ignore[attr-defined]
@@ -167,8 +169,8 @@ def _eventful(picker: object, peers: list[Peer], count: int) -> list[Peer]:
         while len(flying) > 8 or (flying and rng.random() < 0.4):
             begun_ns, ended = flying.pop(rng.randrange(len(flying)))
             ended.finished += 1
-            if isinstance(picker, Learning):
-                picker.ended(ended, begun_ns, now_ns + 1, LOST if ended is peers[2] and rng.random() < 0.5 else OK)
+            if learn:
+                learn(ended, begun_ns, now_ns + 1, LOST if ended is peers[2] and rng.random() < 0.5 else OK)
     return picked
 
 
