@@ -209,8 +209,7 @@ def _code_of_backend(code: Code, of: OfBackend) -> tuple[int, int]:
 
 
 def _ended(report: Report) -> int:
-    """Calls that ended by themselves: what lbctl cancelled says nothing about a service."""
-    return report.ok + report.errors
+    return report.ended
 
 
 def _late(report: Report) -> tuple[int, int]:

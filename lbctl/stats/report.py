@@ -280,6 +280,11 @@ class Report:
     abort_on: tuple[Outcome, ...] = ()  # likewise: conditions that would have ended it, or did
 
     @property
+    def ended(self) -> int:
+        """Calls that ended by themselves: what lbctl cancelled says nothing about a service, and is in no rate."""
+        return self.ok + self.errors
+
+    @property
     def amplification(self) -> float | None:
         """Attempts per call; None before the first call."""
         return self.attempts / self.issued if self.issued else None

@@ -163,7 +163,7 @@ def _subject(name: str) -> tuple[Metric[Any], Callable[[_Read], _Readings]]:
     if name.startswith(_EVERY):
         metric = backend_metric(name.removeprefix(_EVERY))
         return metric, lambda read: lambda report: (_of_backend(read, each) for each in backends_of(report))
-    return run_metric(name), lambda read: lambda report: (Reading(read(report), report.ok + report.errors),)
+    return run_metric(name), lambda read: lambda report: (Reading(read(report), report.ended),)
 
 
 def _of_backend(read: _Read, backend: OfBackend) -> Reading:

@@ -50,7 +50,7 @@ def _about(check: Check) -> str:
 
 def _totals(report: Report) -> str:
     p99 = f", p99 {duration(report.latency.quantile(0.99))}" if report.latency.total else ""
-    failed = error_rate(report.errors, report.ok + report.errors)
+    failed = error_rate(report.errors, report.ended)
     return f"{plural(report.completed, 'call')} in {report.elapsed_s:.2f}s, errors {failed}{p99}"
 
 
@@ -72,7 +72,7 @@ def _figures(report: Report) -> Sequence[str]:
     histogram = report.latency
     times = [*histogram.quantiles(_QUANTILES), float(histogram.max_us)] if histogram.total else [None] * 4
     done = report.completed / report.elapsed_s if report.elapsed_s > 0 else 0.0
-    failed = f"{report.errors:,} ({error_rate(report.errors, report.ok + report.errors)})"
+    failed = f"{report.errors:,} ({error_rate(report.errors, report.ended)})"
     return (f"{report.completed:,}", rate(done), f"{report.ok:,}", failed, *map(duration, times))
 
 

@@ -127,7 +127,7 @@ def _totals(report: Report, ui: Ui, width: int, look: Look) -> Span:
     spans = [
         coloured(look, style.ok, f" ok {report.ok:,}"),
         coloured(
-            look, _error_role(report, look), f"err {report.errors:,} ({error_rate(report.errors, report.completed)})"
+            look, _error_role(report, look), f"err {report.errors:,} ({error_rate(report.errors, report.ended)})"
         ),
         plain(f"in-flight {report.in_flight:,}"),
         coloured(look, style.bold, rate),

@@ -31,7 +31,7 @@ def progress_line(report: Report, finished_before: int, seconds: float, messages
     words += [f"{rate} rps", *_stream_words(report, messages_before, seconds)]
     words += [
         f"ok {report.ok:,}",
-        f"err {report.errors:,} ({error_rate(report.errors, report.completed)})",
+        f"err {report.errors:,} ({error_rate(report.errors, report.ended)})",
     ]
     words += [f"dropped {report.dropped:,}"] if report.dropped else []
     words += [f"p50 {duration(found.p50 if found else None)}", f"p99 {duration(found.p99 if found else None)}"]

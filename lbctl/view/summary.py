@@ -76,8 +76,8 @@ def _stopped(report: Report, look: Look) -> list[str]:
 def _totals(report: Report, look: Look, *, verbose: bool) -> list[str]:
     style = look.style
     done = report.completed / report.elapsed_s if report.elapsed_s > 0 else 0.0
-    share = f"({report.ok / report.completed * 100:.2f}%)" if report.completed else ""
-    failed = f"errors {report.errors:,} ({error_rate(report.errors, report.completed)})"
+    share = f"({report.ok / report.ended * 100:.2f}%)" if report.ended else ""
+    failed = f"errors {report.errors:,} ({error_rate(report.errors, report.ended)})"
     role = style.err if report.errors else ""
     lines = [
         look.paint(style.bold, "Summary"),

@@ -143,8 +143,8 @@ def _judgements(report: Report) -> Iterator[str]:
     elif asked:
         yield "Every threshold held." if len(asked) > 1 else "The threshold held."
     if report.errors:
-        rate_of = error_rate(report.errors, report.completed)
-        yield f"{plural(report.errors, 'call')} of {report.completed:,} failed ({rate_of})."
+        rate_of = error_rate(report.errors, report.ended)
+        yield f"{plural(report.errors, 'call')} of {report.ended:,} failed ({rate_of})."
     if report.dropped:
         yield f"{plural(report.dropped, 'call')} could not be started when they were due, and were dropped."
     if report.generator.warnings:
@@ -160,7 +160,7 @@ def _tiles(report: Report) -> Html:
     tiles = [
         ("Requests", f"{report.completed:,}", f"in {_took(report)}"),
         ("Throughput", f"{rate(done, 3)}/s", f"{report.attempts:,} attempts" if report.retries else ""),
-        ("Errors", f"{report.errors:,}", error_rate(report.errors, report.completed)),
+        ("Errors", f"{report.errors:,}", error_rate(report.errors, report.ended)),
         *((name, duration(value), "") for name, value in zip(("p50", "p90", "p99"), values, strict=True)),
         ("Max", duration(times.max_us) if times.total else NONE, ""),
     ]
