@@ -4,14 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from contextlib import suppress
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
 from google.protobuf.duration_pb2 import Duration
 from google.protobuf.message import DecodeError
 
 from lbctl.model import Reply
-from lbctl.rpc.caller import Caller
-from lbctl.wire.request import Headers
+
+if TYPE_CHECKING:  # a demo backend reads requests without ever making one
+    from lbctl.rpc.caller import Caller
+    from lbctl.wire.request import Headers
 
 SERVICE: Final = "xds.service.orca.v3.OpenRcaService"
 METHOD: Final = "StreamCoreMetrics"
