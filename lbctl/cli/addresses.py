@@ -42,6 +42,20 @@ def parse_listening(text: str) -> Endpoint:
     return parse_endpoint(given)
 
 
+def parse_collector(text: str) -> str:
+    """The URL to post OTLP metrics to; without a path it is the one that collectors have."""
+    from urllib.parse import urlsplit
+
+    try:
+        parts = urlsplit(text.strip())
+        known = parts.scheme in ("http", "https") and bool(parts.hostname) and parts.port != 0
+    except ValueError:
+        known = False
+    if not known:
+        raise ValueError(f"{text!r} is not http://host:port")
+    return parts._replace(path="/v1/metrics").geturl() if parts.path in ("", "/") else parts.geturl()
+
+
 def _split_host(text: str, given: str) -> tuple[str, str | None]:
     """Host without brackets, and the port's text where there is one."""
     if given.startswith("["):

@@ -162,7 +162,7 @@ class ResultFlags(Flags):
         float | None,
         option(
             "--interval",
-            text="between two progress lines (default 5s), or two samples of -o jsonl (1s)",
+            text="between two progress lines (default 5s), or two samples of -o jsonl (1s) or pushes of --otlp (10s)",
             metavar="TIME",
             panel=_RESULT,
             parse=parse_positive_duration,

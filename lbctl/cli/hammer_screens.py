@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import os
+import re
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -44,6 +46,8 @@ def screens(
     found = [run_screen(caps, write, interval_s=result.interval or _PROGRESS_S)]
     if settings.output == "jsonl":
         found.append(_lines(sink, result.interval or _SAMPLES_S))
+    if outputs.otlp is not None:
+        found.append(_pushed(outputs.otlp, sink, result.interval))
     if outputs.metrics is None:
         yield Together(found)
         return
@@ -57,6 +61,27 @@ def _lines(sink: Sink, interval_s: float) -> RunScreen:
     from lbctl.view.sample_lines import LiveLines
 
     return LiveLines(sink.lines, SystemClock().wall, interval_s=interval_s)
+
+
+def _pushed(url: str, sink: Sink, interval_s: float | None) -> RunScreen:
+    from lbctl.clock import SystemClock
+    from lbctl.view.otlp_push import EVERY_S, OtlpPush
+
+    headers = collector_headers(os.environ.get("OTEL_EXPORTER_OTLP_HEADERS", ""))
+    return OtlpPush(url, sink.note, SystemClock().wall, headers=headers, every_s=interval_s or EVERY_S)
+
+
+def collector_headers(text: str) -> dict[str, str]:
+    """The headers in OpenTelemetry's variable, ``name=value,name=value`` with values as in URLs; raises UsageError."""
+    from urllib.parse import unquote
+
+    found: dict[str, str] = {}
+    for part in filter(None, (part.strip() for part in text.split(","))):
+        name, equals, value = part.partition("=")
+        if not equals or not re.fullmatch(r"[A-Za-z0-9!#$%&'*+.^_`|~-]+", name.strip()):
+            raise UsageError("OTEL_EXPORTER_OTLP_HEADERS is not name=value,name=value")  # what it holds is a secret
+        found[name.strip()] = unquote(value.strip())
+    return found
 
 
 @contextmanager

@@ -5,13 +5,13 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Annotated, Any
 
-from lbctl.cli.addresses import parse_listening
+from lbctl.cli.addresses import parse_collector, parse_listening
 from lbctl.cli.flags import Flags, option
 
 
 @dataclass(frozen=True, slots=True)
 class OutputFlags(Flags):
-    """What is served of a run."""
+    """What is served or sent of a run."""
 
     metrics: Annotated[  # parsed: typer has no name for what a parser returns
         Any,
@@ -21,5 +21,16 @@ class OutputFlags(Flags):
             metavar="HOST:PORT",
             panel="Screen and result",
             parse=parse_listening,
+        ),
+    ] = None
+    otlp: Annotated[
+        str | None,
+        option(
+            "--otlp",
+            text="push metrics to an OpenTelemetry collector during the run: OTLP over HTTP, such as "
+            "http://127.0.0.1:4318 (headers: env OTEL_EXPORTER_OTLP_HEADERS)",
+            metavar="URL",
+            panel="Screen and result",
+            parse=parse_collector,
         ),
     ] = None

@@ -21,13 +21,12 @@ from lbctl.load.controls import Controls
 from lbctl.model import Endpoint
 from lbctl.stats.report import Report
 from lbctl.view.prometheus import Snapshot, registry, snapshot
+from lbctl.view.turns import quick_turns
 
 PATH: Final = "/metrics"
 _EVERY_S: Final = 1.0
 _END_S: Final = 0.05  # how soon the thread notices that it is over
 _SLOW_S: Final = 10.0  # a client that sends or takes nothing for so long is not waited for
-# The run's loop waits that long for its turn at most, while a page of thousands of series is spelled.
-_SWITCH_S: Final = 0.0005
 
 
 class MetricsEndpoint:
@@ -40,18 +39,15 @@ class MetricsEndpoint:
         self._endpoint = endpoint
         self._pages = _Pages()
         self._server: _Server | None = None
-        self._switch_s = sys.getswitchinterval()
 
     def __enter__(self) -> Self:
         self._server = _Server(self._endpoint, self._pages)
-        sys.setswitchinterval(min(self._switch_s, _SWITCH_S))
         Thread(target=self._server.serve_forever, args=(_END_S,), name="metrics", daemon=True).start()
         return self
 
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
-        sys.setswitchinterval(self._switch_s)
         if self._server is not None:
             self._server.shutdown()
             self._server.server_close()
@@ -69,7 +65,8 @@ class MetricsEndpoint:
         self._pages.renew(snapshot(report()))
         task = asyncio.create_task(self._keep_up(report))
         try:
-            yield
+            with quick_turns():
+                yield
         finally:
             task.cancel()
             with contextlib.suppress(asyncio.CancelledError):

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from datetime import datetime
 from itertools import accumulate
 from typing import TYPE_CHECKING, Final
 
@@ -63,6 +64,7 @@ class Server:
 class Snapshot:
     """A run at one moment, with nothing in it that goes on changing: another thread may read it."""
 
+    started_at: datetime
     method: str
     labels: Mapping[str, str]  # of the run
     servers: Mapping[str, Server]
@@ -80,6 +82,7 @@ def snapshot(report: Report) -> Snapshot:
         server.expected = server.expected / expected if expected else 0.0
     _add_unassigned(servers, report)
     return Snapshot(
+        started_at=report.started_at,
         method=report.method,
         labels={
             "service": report.service,

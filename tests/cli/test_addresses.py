@@ -6,8 +6,10 @@ import pytest
 
 from lbctl.cli.addresses import (
     parse_authority,
+    parse_collector,
     parse_endpoint,
     parse_endpoints,
+    parse_listening,
     parse_server_name,
     parse_weighted_endpoints,
 )
@@ -139,3 +141,41 @@ def test_a_server_name_is_a_name_or_an_ip_address(text: str) -> None:
 def test_what_is_no_server_name_is_refused(text: str) -> None:
     with pytest.raises(ValueError, match="is not a host name or an IP address"):
         parse_server_name(text)
+
+
+@pytest.mark.parametrize(
+    ("text", "endpoint"),
+    [
+        ("127.0.0.1:0", Endpoint("127.0.0.1", 0)),
+        ("[::1]:00", Endpoint("::1", 0)),
+        (":9090", Endpoint("0.0.0.0", 9090)),
+        (":0", Endpoint("0.0.0.0", 0)),
+        ("localhost:9090", Endpoint("localhost", 9090)),
+    ],
+)
+def test_an_address_to_listen_on_may_have_port_0_or_no_host(text: str, endpoint: Endpoint) -> None:
+    assert parse_listening(text) == endpoint
+
+
+@pytest.mark.parametrize("text", ["", "9090", "localhost", "a b:0", "::1:0", "localhost:70000"])
+def test_what_cannot_be_listened_on_is_refused(text: str) -> None:
+    with pytest.raises(ValueError, match=r"."):
+        parse_listening(text)
+
+
+@pytest.mark.parametrize(
+    ("text", "url"),
+    [
+        ("http://127.0.0.1:4318", "http://127.0.0.1:4318/v1/metrics"),
+        ("https://otel.example/", "https://otel.example/v1/metrics"),
+        ("http://proxy/team/v1/metrics", "http://proxy/team/v1/metrics"),
+    ],
+)
+def test_a_collector_is_a_url_and_its_path_may_be_left_out(text: str, url: str) -> None:
+    assert parse_collector(text) == url
+
+
+@pytest.mark.parametrize("text", ["127.0.0.1:4318", "grpc://host:4317", "http://", "http://host:port"])
+def test_what_is_no_url_of_a_collector_is_refused(text: str) -> None:
+    with pytest.raises(ValueError, match="is not http://host:port"):
+        parse_collector(text)

@@ -18,6 +18,7 @@ from prometheus_client.parser import text_string_to_metric_families
 
 from tests.e2e.conftest import Standing
 from tests.e2e.runs import ROOT, check, hammer, running
+from tests.view.test_otlp import collector
 
 pytestmark = pytest.mark.e2e
 
@@ -101,6 +102,16 @@ async def test_an_address_for_metrics_that_is_none_is_refused(given: str, said: 
     assert done.status == 2
     assert said in done.err
     assert "connecting" not in done.err
+
+
+async def test_a_run_is_pushed_to_a_collector_at_its_end_at_the_latest(demo: Standing) -> None:
+    with collector() as server:
+        done = await hammer(*ECHO, "-n", "70", "--otlp", server.url, "-o", "json", etcd=demo.etcd)
+        *_, (_, _, _, body) = server.bodies
+    assert done.status == 0
+    metrics = json.loads(body)["resourceMetrics"][0]["scopeMetrics"][0]["metrics"]
+    (requests,) = (each["sum"]["dataPoints"] for each in metrics if each["name"] == "grpc_load_balancer_requests")
+    assert sum(each["asDouble"] for each in requests) == done.document["requests"] == 70
 
 
 async def test_csv_has_a_row_for_each_backend_and_save_is_json_whatever_the_output_is(
