@@ -50,10 +50,18 @@ class Scanned(NamedTuple):
     notes: tuple[str, ...] = ()
     cluster: int = 0
     term: int = 0
+    refused: tuple[KeyRange, ...] = ()
 
     def as_listing(self) -> Listing:
         """What was read, as a watch begins with it."""
-        return Listing(self.revision, self.entries, cluster=self.cluster, term=self.term, oversized=self.oversized)
+        return Listing(
+            self.revision,
+            self.entries,
+            cluster=self.cluster,
+            term=self.term,
+            oversized=self.oversized,
+            refused=self.refused,
+        )
 
 
 async def scan(etcd: Etcd, prefix: str | None, max_values: int = MAX_VALUES, tell: Tell | None = None) -> Scanned:
@@ -108,6 +116,7 @@ class _Scan:
             tuple(self._notes()),
             self._first.cluster,
             self._first.term,
+            tuple(keys for keys, _ in self._denied),
         )
 
     @property

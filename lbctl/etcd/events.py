@@ -4,13 +4,15 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
+from lbctl.etcd.ranges import KeyRange
 from lbctl.model import Entry
 
 
 class Listing(NamedTuple):
     """Keys at one revision; ``more`` when a limit cut it short. ``cluster`` and ``term`` tell one store from another.
 
-    The values of ``oversized`` keys do not fit into a message: they are not here.
+    The values of ``oversized`` keys do not fit into a message: they are not here. Nor are those in ``refused`` ranges,
+    which the user may not read.
     """
 
     revision: int
@@ -19,6 +21,7 @@ class Listing(NamedTuple):
     cluster: int = 0
     term: int = 0
     oversized: tuple[Entry, ...] = ()
+    refused: tuple[KeyRange, ...] = ()
 
 
 class Change(NamedTuple):

@@ -156,8 +156,8 @@ def canceled(reason: str, endpoint: str) -> RegistryError:
     """Say why etcd refused a watch; its reason is a text only."""
     lowered = reason.lower()
     if any(text in lowered for text in _DENIALS):
-        return AccessDenied(f"etcd {endpoint} refused the watch: {_short(reason)}", "check the user's role")
-    return RegistryError(f"etcd {endpoint} refused the watch: {_short(reason) or 'it gave no reason'}")
+        return AccessDenied(f"etcd {endpoint}: the watch was refused: {_short(reason)}", "check the user's role")
+    return RegistryError(f"etcd {endpoint}: the watch was refused: {_short(reason) or 'it gave no reason'}")
 
 
 def _words(code: grpc.StatusCode, details: str) -> str:
@@ -178,4 +178,5 @@ def _parts(error: grpc.RpcError) -> tuple[grpc.StatusCode, str]:
 def _short(details: str) -> str:
     """Cut a text from the network to one clean line."""
     line = "".join(char if char.isprintable() else " " for char in details)
+    line = re.sub(r"^rpc error: code = \w+ desc = ", "", line)  # as etcd spells its own errors in a watch
     return re.sub(r"\s+", " ", line.removeprefix("etcdserver: ")).strip()[:200]

@@ -43,15 +43,19 @@ def parts(ranges: Iterable[KeyRange], allowed: Sequence[KeyRange]) -> tuple[KeyR
 
 def gaps(prefixes: Iterable[bytes]) -> tuple[KeyRange, ...]:
     """Return what is left of the keyspace without these prefixes, in order."""
+    return outside(map(prefix_range, prefixes))
+
+
+def outside(ranges: Iterable[KeyRange]) -> tuple[KeyRange, ...]:
+    """Return what is left of the keyspace without these ranges, in order."""
     found: list[KeyRange] = []
     start = b"\0"
-    for prefix in sorted(prefixes):
-        if prefix > start:
-            found.append(KeyRange(start, prefix))
-        end = prefix_end(prefix)
-        if end == OPEN_END:
+    for each in sorted(ranges):
+        if each.start > start:
+            found.append(KeyRange(start, each.start))
+        if each.end == OPEN_END:
             return tuple(found)
-        start = max(start, end)
+        start = max(start, each.end)
     return (*found, KeyRange(start, OPEN_END))
 
 

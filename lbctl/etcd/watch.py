@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import re
 from collections.abc import AsyncGenerator, AsyncIterator, Awaitable, Callable, Sequence
 from contextlib import asynccontextmanager
 from enum import IntEnum
@@ -13,7 +14,7 @@ from lbctl.errors import RegistryError
 from lbctl.etcd.backoff import Backoff
 from lbctl.etcd.events import Change, Changes, Listing, Lost, Resumed, Resync, Snapshot, WatchEvent
 from lbctl.etcd.failures import AccessDenied, Compacted, SessionClosed, Unreachable
-from lbctl.etcd.ranges import KeyRange
+from lbctl.etcd.ranges import KeyRange, outside, parts
 from lbctl.etcd.stream import Broken, HistoryGone, WatchStream
 from lbctl.etcd.stubs import Message
 from lbctl.model import Entry
@@ -37,13 +38,14 @@ class _Trouble(IntEnum):
 
 
 class Watcher:
-    """Follows ranges of keys as one; ``run`` may be iterated once."""
+    """Follows ranges of keys as one, but for what its reading of them was refused; ``run`` may be iterated once."""
 
     def __init__(self, etcd: Etcd, ranges: Sequence[KeyRange], read: Read | None = None) -> None:
         if not ranges:
             raise ValueError("no keys to watch")
         self._read = read or partial(etcd.list_all, ranges)
         self._session = etcd.session
+        self._asked_for = ranges
         self._ranges = ranges
         self._backoff = Backoff(etcd.session.rng, limit_s=_PAUSE_LIMIT_S)
         self._known: _Known | None = None
@@ -82,7 +84,7 @@ class Watcher:
                 return self._note_loss(_Trouble.LOST, str(end))
             case RegistryError() if self._known is not None:
                 self._refused = True
-                return self._note_loss(_Trouble.REFUSED, f"{end}; {end.hint}" if end.hint else str(end))
+                return self._note_loss(_Trouble.REFUSED, "; ".join(filter(None, (_without_place(end), end.hint))))
         raise end
 
     async def _pause(self) -> None:
@@ -121,6 +123,7 @@ class Watcher:
     def _take(self, listing: Listing) -> Snapshot | Resync:
         known, reason = self._known, self._history_gone
         self._history_gone = None
+        self._ranges = parts(self._asked_for, outside(listing.refused)) or self._asked_for
         self._known = _Known(listing, len(self._ranges))
         if known is None:
             return Snapshot(listing.revision, listing.entries)
@@ -215,3 +218,8 @@ class _Known:
         entry = Entry(kv.key, kv.value, kv.lease, kv.create_revision, kv.mod_revision)
         self.entries[kv.key] = entry
         return Change(kv.key, entry, kv.mod_revision)
+
+
+def _without_place(error: RegistryError) -> str:
+    """What an error says, without the endpoint that every event names already."""
+    return re.sub(r"^etcd \S+: ", "", str(error))

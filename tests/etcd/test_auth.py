@@ -6,7 +6,7 @@ from contextlib import aclosing
 import pytest
 
 from lbctl.demo.etcd_server import EtcdServer
-from lbctl.discovery.directory import read
+from lbctl.discovery.directory import follow_keys, read
 from lbctl.errors import RegistryError
 from lbctl.etcd.client import Etcd
 from lbctl.etcd.config import EtcdConfig
@@ -93,3 +93,17 @@ async def test_a_scan_keeps_what_the_role_may_read_and_says_what_it_may_not(guar
     assert [service.name for service in registry.services] == ["echo"]
     assert registry.notes
     assert all("no permission to read keys" in note for note in registry.notes)
+
+
+async def test_whoever_may_read_a_part_follows_that_part(guarded: EtcdServer) -> None:
+    async with client(guarded, "root", "root") as root, client(guarded, *READER) as etcd:
+        await root.put(b"/services/echo/127.0.0.1:1", b"127.0.0.1:1|5")
+        async with aclosing(follow_keys(etcd, None)) as events:
+            followed = Followed(events)
+            await followed.until_kind(Snapshot)
+            await root.put(b"/microservices/x/1", b"{}")
+            await root.put(b"/services/echo/127.0.0.1:2", b"127.0.0.1:2|5")
+            await followed.until(lambda me: b"/services/echo/127.0.0.1:2" in me.state)
+
+    assert sorted(followed.state) == [b"/services/echo/127.0.0.1:1", b"/services/echo/127.0.0.1:2"]
+    assert followed.count(Lost) == 0
