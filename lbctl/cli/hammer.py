@@ -79,6 +79,7 @@ def hammer(
     from lbctl.cli.hammer_output import Sink
     from lbctl.cli.hammer_request import build, slips, split_target
     from lbctl.cli.hammer_screens import caps_for, screens
+    from lbctl.cli.hammer_verdict import forgiven
     from lbctl.commands.hammer import Tell
 
     direct = connection.backends is not None
@@ -112,6 +113,8 @@ def hammer(
         with screens(settings, caps, result, outputs, sink) as screen:
             finished = _run(None if direct else settings, wanted, screen, tell)
         ci.ended(finished)
+        if verdict.exit_zero:
+            return forgiven(lambda: sink.finish(finished), sink.note)
         return sink.finish(finished)
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Annotated, Any, Final
 
-from lbctl.cli.flags import Flags, option
+from lbctl.cli.flags import Flags, option, switch
 from lbctl.cli.values import parse_count, parse_duration
 
 if TYPE_CHECKING:
@@ -112,6 +112,9 @@ class VerdictFlags(Flags):
             parse=parse_ci,
         ),
     ] = None
+    exit_zero: Annotated[
+        bool, switch("--exit-zero", text="exit status 0 also where something that was asked does not hold", panel=PANEL)
+    ] = False
 
 
 def thresholds_of(flags: VerdictFlags, settings: Settings) -> tuple[Threshold, ...]:

@@ -24,7 +24,7 @@ from lbctl.stats.report import BackendRow, Report
 
 T = TypeVar("T")
 
-_PERCENTILE: Final = re.compile(r"p(\d{1,3}(?:\.\d{1,6})?)")
+_PERCENTILE: Final = re.compile(r"p([0-9]{1,3}(?:\.[0-9]{1,6})?)")
 _STATISTICS: Final = ("p50", "p75", "p90", "p95", "p99", "p99.9", "p99.99", "mean", "min", "max")
 _CODE: Final = "code."
 

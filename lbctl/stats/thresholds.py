@@ -23,7 +23,7 @@ from lbctl.stats.report import Report
 ENOUGH_CALLS: Final = 100  # ended, before anything but a count or a rate may end a run
 
 _PARTS: Final = re.compile(r"([^<>=!]+)([<>=!]+)([^<>=!]+)")
-_NUMBER: Final = re.compile(r"(\d+(?:\.\d+)?|\.\d+)(.*)")
+_NUMBER: Final = re.compile(r"([0-9]{1,15}(?:\.[0-9]{1,15})?|\.[0-9]{1,15})([^0-9.].*)?")
 _ONE: Final = re.compile(r"backend\[(.+)\]\.(.+)")
 _EVERY: Final = "backend."
 _MICROSECOND: Final = Fraction(1, 1000)
@@ -191,7 +191,7 @@ def _limit(name: str, metric: Metric[Any], text: str) -> tuple[Unit, float]:
     found = _NUMBER.fullmatch(text)
     if found is None:
         raise ValueError(f"{text!r} is not a number with a unit ({_EXAMPLE})")
-    number, unit = Fraction(found[1]), found[2]
+    number, unit = Fraction(found[1]), found[2] or ""
     if unit == "%" and (metric.unit is Unit.PERCENT or metric.part is not None):
         return Unit.PERCENT, float(number)
     if metric.unit is Unit.MS and unit in _MILLISECONDS:

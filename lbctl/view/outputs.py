@@ -93,6 +93,13 @@ def _ghz_json(report: Report, manner: Manner) -> str:
     return as_json(ghz_document(report))
 
 
+def _junit(report: Report, manner: Manner) -> str:
+    from lbctl.view.checks import checks
+    from lbctl.view.junit import junit
+
+    return junit(report, checks(report))
+
+
 def _html(report: Report, manner: Manner) -> str:
     from lbctl.view.html.page import run_page
 
@@ -111,6 +118,7 @@ OUTPUTS: Final[Mapping[str, Output]] = {
     "hdr-log": _hdr_log,
     "prometheus": _prometheus,
     "ghz-json": _ghz_json,
+    "junit": _junit,
 }
 
 

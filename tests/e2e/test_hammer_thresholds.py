@@ -87,10 +87,11 @@ async def test_a_condition_ends_a_run_within_a_second_or_two_and_is_1() -> None:
 async def test_a_short_run_in_which_a_condition_was_true_is_1_too() -> None:
     async with ScriptedServer(answering(failing)) as server:
         done = await at(server, "-n", "3", "--abort-on", "errors>=3")
-        few = await at(server, "-n", "3", "--abort-on", "error_rate>50%")
+        few = await at(server, "-n", "3", "--abort-on", "error_rate>50%", "--threshold", "ok>0", "--exit-zero")
     assert (done.status, done.document["end_reason"]) == (1, "completed")
     # Three calls are not enough for a rate.
     assert (few.status, few.document["abort_on"][0]["ok"]) == (0, True)
+    assert few.err.endswith("warning: --threshold ok>0: 0\n")
 
 
 async def test_a_signal_keeps_its_status_and_thresholds_are_told(demo: Standing) -> None:

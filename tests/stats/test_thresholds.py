@@ -6,6 +6,8 @@ import re
 from dataclasses import replace
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from lbctl.model import Code
 from lbctl.stats.histogram import Histogram
@@ -214,6 +216,9 @@ def test_where_no_share_can_be_stated_none_is_compared() -> None:
         ("chi2_p>2", "'chi2_p>2': chi2_p is never above 1"),
         ("error_rate<101%", "'error_rate<101%': error_rate is never above 100%"),
         ("p99<-5ms", "'-5ms' is not a number with a unit"),
+        ("errors<" + "9" * 400, "'999"),
+        ("p99<1.2.3ms", "'1.2.3ms' is not a number with a unit"),
+        ("p99<ms", "'ms' is not a number with a unit"),
         ("p99=5ms", "'p99=5ms': = is no comparison; equal is =="),
         ("p99<>5ms", "'p99<>5ms': <> is no comparison; there is < <= > >= =="),
         ("p99==5ms", "'p99==5ms': == is for counts; use <= or >="),
@@ -251,3 +256,35 @@ def test_a_condition_that_stayed_false_says_how_close_it_came() -> None:
     assert Abort(parse_threshold("p99>1s")).judge(run()) == Outcome(
         "p99>1s", ok=True, value=None, unit="ms", limit=1000.0, reason="no call ended OK"
     )
+
+
+_WORDS = (
+    "p99",
+    "p",
+    "errors",
+    "backend.",
+    "backend[",
+    "]",
+    "code.",
+    "OK",
+    "<",
+    ">=",
+    "=",
+    "5",
+    ".",
+    "ms",
+    "%",
+    "pp",
+    " ",
+)
+
+
+@given(st.one_of(st.text(max_size=30), st.lists(st.sampled_from(_WORDS), max_size=8).map("".join)))
+def test_whatever_is_typed_is_understood_or_refused_and_what_is_understood_can_be_judged(text: str) -> None:
+    try:
+        threshold = parse_threshold(text)
+    except ValueError:
+        return
+    found = threshold.judge(run(*TWO))
+    assert found.ok <= (found.value is not None)
+    assert parse_threshold(found.expr).judge(run(*TWO)) == found
