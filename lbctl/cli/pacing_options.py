@@ -13,8 +13,7 @@ from lbctl.cli.flags import Flags, option
 from lbctl.cli.values import parse_count, parse_positive_duration, parse_rate
 from lbctl.errors import UsageError
 from lbctl.load.pacing.curve import Stage
-from lbctl.load.pacing.schedule import Schedule, ramp, steady, steps
-from lbctl.load.plan import Warmup
+from lbctl.load.pacing.schedule import Schedule, Warmup, ramp, steady, steps
 
 _LOAD: Final = "Load"
 _MOST_STAGES: Final = 10_000

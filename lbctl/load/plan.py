@@ -11,7 +11,7 @@ from lbctl.balance.keys import Keys
 from lbctl.balance.policies.base import Policy
 from lbctl.balance.service_config import Throttling
 from lbctl.balance.service_methods import HedgingPolicy, RetryPolicy
-from lbctl.load.pacing.schedule import Schedule
+from lbctl.load.pacing.schedule import Schedule, Warmup
 from lbctl.load.throttle import Allowance
 from lbctl.model import Instance, Reply
 from lbctl.rpc.options import ConnectionOptions, Secure
@@ -25,14 +25,6 @@ Judge = Callable[[Reply], Reply]
 def plaintext(instance: Instance) -> Secure | None:
     """No TLS for anybody."""
     return None
-
-
-@dataclass(frozen=True, slots=True)
-class Warmup:
-    """What is issued before anything is counted: so many calls, or for so many seconds."""
-
-    requests: int | None = None
-    duration_s: float | None = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -18,7 +18,7 @@ from lbctl.balance.policies.table import GRPC_POLICIES
 from lbctl.clock import Clock
 from lbctl.load.accounts import Accounts
 from lbctl.load.alarm import Alarms, best_alarm
-from lbctl.load.attempts import REPLAY_BUFFER
+from lbctl.load.attempts import REPLAY_BUFFER, Attempts
 from lbctl.load.backends import Backends
 from lbctl.load.delegation import Delegation
 from lbctl.load.engine import Engine
@@ -52,40 +52,26 @@ class Run:
     """A run from its first backend to its last reply; ``hand`` is what a screen may do to it."""
 
     def __init__(self, task: Task, clock: Clock, network: Network = TCP, alarms: Alarms = best_alarm) -> None:
-        flusher = Flusher()
-        tally = Tally()
-        balancer = Balancer(task.policy, Random(task.seed), task.keys)
+        flusher, tally = Flusher(), Tally()
         self._task = task
         self._clock = clock
+        self._alarms = alarms
         self._stopwatch = Stopwatch(clock)
         self._events = EventLog()
-        accounts = Accounts(tally, clock)
+        self._started_at = clock.wall()
+        self._end_reason: str | None = None
+        self._why = _COMPLETED
+        self._over = asyncio.Event()  # nothing is in flight and nothing will be
+        self._timers: dict[str, asyncio.TimerHandle] = {}
+        self._balancer = balancer = Balancer(task.policy, Random(task.seed), task.keys)
         self._attempts = attempts_of(task.repeating, Random(task.seed), clock)
         self._guarding = Guarding(task.guards, balancer, clock, task.seed, self.note)
-        self._engine = Engine(
-            balancer,
-            accounts,
-            flusher,
-            clock,
-            timeout_ns=task.plan.timeout_ns,
-            retry=task.retry,
-            judge=task.judge,
-            keys=task.keys,
-            attempts=self._attempts,
-            gate=self._guarding.gate,
-        )
-        self._alarms = alarms
+        accounts = Accounts(tally, clock)
+        self._engine = _engine(task, balancer, accounts, flusher, clock, self._attempts, self._guarding)
         self._plan = task.plan.warming or task.plan  # what is issued now
         self._loop = self._made_loop()
-        dialling = _dialling(task, flusher, clock, network)
-        factory = ENGINES[task.engine]
         self._delegation: Delegation | None = None
-        if task.policy.name in GRPC_POLICIES:
-            self._delegation = Delegation(task.policy.name, self._engine, dialling, self._renewed)
-            factory = self._delegation.factory
-        self.backends = Backends(balancer, self._engine, tally, factory, dialling, self.note, self._stopwatch.elapsed_s)
-        if self._delegation is not None:
-            self.backends.unplaced = self._delegation.lane
+        self.backends = self._made_backends(tally, _dialling(task, flusher, clock, network))
         self._pulse = Pulse(clock)
         self._reporter = Reporter(
             task, clock, self._engine, self._loop, accounts, balancer, self.backends, self._pulse, self._events
@@ -94,28 +80,41 @@ class Run:
         self._reporter.guarding = self._guarding
         self._sampling = Sampling(self._stopwatch.elapsed_s, self._reporter.totals, tally.latency)
         self._reporter.samples = lambda: self._sampling.sampler.samples
-        balancer.on_change = self._engine.repicked
-        self._balancer = balancer
+        self._health: HealthWatch | None = None
+        self._listen()
         if self._is_counted:
             self._explain()
+        self.hand = self._made_hand()
+
+    def _made_backends(self, tally: Tally, dialling: Dialling) -> Backends:
+        factory, policy = ENGINES[self._task.engine], self._task.policy.name
+        if policy in GRPC_POLICIES:
+            self._delegation = Delegation(policy, self._engine, dialling, self._renewed)
+            factory = self._delegation.factory
+        elapsed_s = self._stopwatch.elapsed_s
+        backends = Backends(self._balancer, self._engine, tally, factory, dialling, self.note, elapsed_s)
+        if self._delegation is not None:
+            backends.unplaced = self._delegation.lane
+        return backends
+
+    def _listen(self) -> None:
+        """Hear of what the balancer does, and have what it goes by asked for."""
+        task, balancer = self._task, self._balancer
+        balancer.on_change = self._engine.repicked
         balancer.on_note = self._noted
         balancer.on_rebuilt = self._moved
-        reports = LoadReports(balancer, beside(task), clock, Random(task.seed), self.note)
+        reports = LoadReports(balancer, beside(task), self._clock, Random(task.seed), self.note)
         balancer.on_probe = reports.probe
         self.backends.companions.append(reports)
-        self._health: HealthWatch | None = None
         if task.guards.health is not None:
             self._health = HealthWatch(task.guards.health, balancer, beside(task), Random(task.seed), self.note)
             self.backends.companions.append(self._health)
-        self._started_at = clock.wall()
-        self._end_reason: str | None = None
-        self._why = _COMPLETED
-        self._over = asyncio.Event()  # nothing is in flight and nothing will be
-        self._timers: dict[str, asyncio.TimerHandle] = {}
-        self.hand = Hand(
+
+    def _made_hand(self) -> Hand:
+        return Hand(
             loop=lambda: self._loop,
-            balancer=balancer,
-            policies=rotation(task.policy, keyed=task.keys is not None),
+            balancer=self._balancer,
+            policies=rotation(self._task.policy, keyed=self._task.keys is not None),
             backends=self.backends,
             stopwatch=self._stopwatch,
             note=self.note,
@@ -318,6 +317,29 @@ class Run:
             stopping=self._stopwatch.began and self._why != _COMPLETED and self._end_reason is None,
             end_reason=self._end_reason,
         )
+
+
+def _engine(
+    task: Task,
+    balancer: Balancer,
+    accounts: Accounts,
+    flusher: Flusher,
+    clock: Clock,
+    attempts: Attempts | None,
+    guarding: Guarding,
+) -> Engine:
+    return Engine(
+        balancer,
+        accounts,
+        flusher,
+        clock,
+        timeout_ns=task.plan.timeout_ns,
+        retry=task.retry,
+        judge=task.judge,
+        keys=task.keys,
+        attempts=attempts,
+        gate=guarding.gate,
+    )
 
 
 def _dialling(task: Task, flusher: Flusher, clock: Clock, network: Network) -> Dialling:

@@ -27,7 +27,8 @@ from lbctl.cli.pacing_options import (
 from lbctl.cli.request_options import RequestFlags
 from lbctl.errors import UsageError
 from lbctl.load.pacing.curve import Stage
-from lbctl.load.plan import Plan, Warmup
+from lbctl.load.pacing.schedule import Warmup
+from lbctl.load.plan import Plan
 
 S = 10**9
 

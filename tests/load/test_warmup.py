@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from lbctl.load.plan import Plan, Warmup
+from lbctl.load.pacing.schedule import Warmup
+from lbctl.load.plan import Plan
 from lbctl.model import Code
 from lbctl.stats.report import Warmed
 from tests.load.rig import instance, paced, plan

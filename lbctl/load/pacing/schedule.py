@@ -72,6 +72,14 @@ class Schedule:
         return Even(curve)
 
 
+@dataclass(frozen=True, slots=True)
+class Warmup:
+    """What is issued before anything is counted: so many calls, or for so many seconds."""
+
+    requests: int | None = None
+    duration_s: float | None = None
+
+
 def steady(rps: float) -> Schedule:
     """One rate for ever, and the same gap after every call."""
     return Schedule((Stage(math.inf, rps, rps),))
