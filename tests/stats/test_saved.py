@@ -5,19 +5,21 @@ from __future__ import annotations
 import json
 from collections.abc import Callable
 from contextlib import suppress
-from dataclasses import replace
+from dataclasses import MISSING, fields, replace
 from typing import Any
 
 import pytest
 
+from lbctl.model import Code
 from lbctl.stats.histogram import Histogram
-from lbctl.stats.report import Report
+from lbctl.stats.outcome import Outcome
+from lbctl.stats.report import Repeated, Report, Wait, Warmed
 from lbctl.stats.samples import Sample, Times
 from lbctl.stats.saved import NotARun, lacking, report_from
 from lbctl.view.run_document import run_document
 from lbctl.view.summary import summary
 from tests.view.goldens import REPORTS
-from tests.view.sample import sample, streaming
+from tests.view.sample import explained, open_loop, sample, streaming, troubled
 
 
 def again(report: Report) -> Report:
@@ -162,6 +164,51 @@ def set_at(found: Any, place: tuple[str | int, ...], value: object) -> None:  # 
     for name in place[:-1]:
         found = found[name]
     found[place[-1]] = value
+
+
+ROUNDED = {"backends", "balance", "starts", "streams", "wire", "generator"}  # or with histograms inside
+OF_A_MOMENT = {"paused", "stopping", "grace_s", "warming", "given_up"}  # of a run that goes on, or said when it ended
+
+
+def test_every_part_of_a_report_is_saved() -> None:
+    """Whoever adds a field to a report adds it to the document and to its reader, or says here why not."""
+    report = whole()
+    found = again(report)
+    for field in fields(Report):
+        if field.name in OF_A_MOMENT:
+            continue
+        given, came = getattr(report, field.name), getattr(found, field.name)
+        if field.default is not MISSING:
+            assert given != field.default, f"{field.name}: this test needs a value of its own"
+        if isinstance(given, Histogram):
+            assert came.state() == given.state()
+        elif field.name not in ROUNDED:
+            assert came == given, field.name
+
+
+def whole() -> Report:
+    """A run that has everything."""
+    outcome = Outcome("p99<50ms", True, 25.2, "ms", 50.0)
+    return replace(
+        troubled(),
+        command="lbctl hammer echo",
+        stopped_by="SIGTERM",
+        hash_key="seq",
+        rps=500.0,
+        starts=open_loop().starts,
+        streams=streaming().streams,
+        explanation=explained().explanation,
+        repeated=Repeated("retry", 3, 5, waiting=2, codes={Code.UNAVAILABLE: 5}),
+        retries=8,
+        retried={"refused": 2, "goaway": 1, "policy": 5},
+        waits={"slot": Wait(3, 0.25)},
+        guards={"breaker": {"failures": "3"}},
+        turned_away={"consecutive": 4},
+        samples=(Sample(1.0, 1.0, 10, 8, 1, 1, 2, 3, 4, Times(1.0, 2.0, 3.0, 4.5)),),
+        warmed=Warmed(100, 1, 2.5),
+        thresholds=(outcome,),
+        abort_on=(replace(outcome, backend="127.0.0.1:1", reason="x"),),
+    )
 
 
 def test_an_empty_histogram_is_empty_again() -> None:

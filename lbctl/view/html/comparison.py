@@ -112,16 +112,19 @@ def _metrics(found: Comparison) -> list[Metric]:
 def _against(found: Comparison, index: int, group: Group, rows: Sequence[Difference]) -> Html:
     widest = {relative: _widest(rows, relative=relative) for relative in (True, False)}
     heads = [
-        ("Metric", ""), (found.base.label, "num"), (group.label, "num"), ("Difference", "num"), ("95% interval", "num"),
-        ("", "range-of"), ("", ""),
-    ]  # fmt: skip
+        ("Metric", ""),
+        (found.base.label, "num"),
+        (group.label, "num"),
+        ("Difference, 95% interval", "num"),
+        ("", "range-of"),
+        ("Verdict", ""),
+    ]
     lines = [
         (
             title_of(each.metric),
             figure(each.metric, each.base.value),
             figure(each.metric, each.other.value),
-            changed(each.metric, each.change.value),
-            interval(each.metric, each.change),
+            _change(each),
             _range(each, widest[each.metric.relative]),
             el("span", each.verdict, cls=_role(each.verdict)),
         )
@@ -131,6 +134,12 @@ def _against(found: Comparison, index: int, group: Group, rows: Sequence[Differe
     head = el("h2", _swatch(index), el("span", title))
     last = index == len(found.groups) - 1
     return el("section", head, table(heads, lines), el("p", MEANING, cls="muted") if last else None)
+
+
+def _change(each: Difference) -> Html:
+    """The difference, and its interval beside it, or below where it is narrow."""
+    found = each.metric, each.change
+    return joined([el("span", changed(each.metric, each.change.value)), el("span", interval(*found), cls="between")])
 
 
 def _role(verdict: str) -> str:

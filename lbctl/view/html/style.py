@@ -32,6 +32,7 @@ code, pre, .mono { font-family: ui-monospace, SFMono-Regular, Menlo, Consolas, "
   font-size: 0.93em; }
 .method { font-size: 15px; color: var(--muted); overflow-wrap: anywhere; margin-top: 2px; }
 .facts { display: flex; flex-wrap: wrap; gap: 2px 24px; margin: 12px 0 20px; padding: 0; list-style: none; }
+.facts li { overflow-wrap: anywhere; min-width: 0; }
 .facts span { color: var(--muted); margin-right: 6px; }
 section, .panel { background: var(--panel); border: 1px solid var(--line); border-radius: 8px; padding: 16px 20px;
   margin-top: 16px; min-width: 0; }
@@ -57,6 +58,9 @@ th, td { padding: 5px 0 5px 16px; border-bottom: 1px solid var(--grid); vertical
 th:first-child, td:first-child { padding-left: 0; }
 tr:last-child td { border-bottom: 0; }
 td { white-space: nowrap; }
+td:first-child > .mono { display: inline-block; max-width: 28em; overflow: hidden; text-overflow: ellipsis;
+  vertical-align: bottom; }
+.between { display: inline-block; min-width: 140px; margin-left: 8px; color: var(--muted); }
 td small { display: block; color: var(--muted); font-size: 12px; }
 table.narrow { width: auto; }
 td.words { white-space: normal; overflow-wrap: anywhere; min-width: 12em; }
@@ -64,7 +68,8 @@ td.words { white-space: normal; overflow-wrap: anywhere; min-width: 12em; }
 .share { width: 26%; min-width: 130px; }
 .bar { position: relative; display: block; height: 10px; background: var(--muted-soft); border-radius: 2px; }
 .bar i { position: absolute; inset: 0 auto 0 0; background: var(--accent); border-radius: 2px; opacity: 0.85; }
-.bar u { position: absolute; top: 0; bottom: 0; background: var(--muted); opacity: 0.3; }
+.bar u { position: absolute; top: -3px; bottom: -3px; border: solid var(--text); border-width: 0 2px; }
+.bar u::after { content: ""; position: absolute; left: 0; right: 0; top: 50%; border-top: 1px solid var(--text); }
 .bar b { position: absolute; top: -3px; bottom: -3px; width: 2px; margin-left: -1px; background: var(--text); }
 td.range-of { width: 22%; min-width: 160px; }
 .range { position: relative; display: block; height: 12px; min-width: 140px; }
@@ -111,15 +116,16 @@ pre + p, table + p, .scroll + p, p + pre { margin-top: 10px; }
 details { margin-top: 16px; } details summary { cursor: pointer; color: var(--muted); }
 details pre { margin-top: 10px; }
 footer { margin-top: 24px; color: var(--muted); font-size: 12px; }
-@media (max-width: 860px) { .pair { grid-template-columns: minmax(0, 1fr); }
+@media screen and (max-width: 860px) { .pair { grid-template-columns: minmax(0, 1fr); }
   .tiles { grid-template-columns: repeat(4, minmax(0, 1fr)); } .tiles div:first-child { grid-column: span 2; } }
-@media (max-width: 560px) { main { padding: 20px 12px 32px; } section, .panel { padding: 14px; }
+@media screen and (max-width: 560px) { main { padding: 20px 12px 32px; } section, .panel { padding: 14px; }
   .scroll { margin: 0 -14px; padding: 0 14px; } .tiles { grid-template-columns: repeat(2, minmax(0, 1fr)); }
   .chart { grid-template-columns: 44px minmax(0, 1fr); grid-template-rows: 180px 20px; } .legend { margin-left: 44px; }
-  .facts { gap: 2px 16px; } }
+  .facts { gap: 2px 16px; } th, td { padding-left: 12px; } th, td:last-child { white-space: normal; } .range-of { display: none; }
+  .between { display: block; min-width: 0; margin: 0; font-size: 12px; } }
 """
 _PRINT: Final = """
-@media print { main { max-width: none; padding: 0; } body { font-size: 11px; }
+@media print { :root { --page: #ffffff; } main { max-width: none; padding: 0; } body { font-size: 11px; }
   section, .panel, .tiles, tr { break-inside: avoid; } details, footer { display: none; }
   * { print-color-adjust: exact; -webkit-print-color-adjust: exact; } .scroll { overflow: visible; } }
 @page { margin: 14mm; }

@@ -135,13 +135,13 @@ def _state(row: BackendRow) -> str:
 
 
 def share_bar(each: Row, widest: float) -> Html:
-    """A bar as long as the share, the range of a simulation behind it, and a mark where it was expected."""
-    pieces = []
+    """A bar as long as the share, and over it the range of a simulation, or a mark where the share was expected."""
+    pieces = [el("i", style=f"width:{(each.share or 0.0) / widest:.2%}")]
     if each.row.band is not None:
         low, high = each.row.band
-        pieces.append(el("u", style=f"left:{low / widest:.2%};width:{(high - low) / widest:.2%}"))
-    pieces.append(el("i", style=f"width:{(each.share or 0.0) / widest:.2%}"))
-    if each.due is not None and each.row.band is None:
+        title = f"simulated {low * 100:.1f}% to {high * 100:.1f}%"
+        pieces.append(el("u", style=f"left:{low / widest:.2%};width:{(high - low) / widest:.2%}", title=title))
+    elif each.due is not None:
         pieces.append(el("b", style=f"left:{min(each.due / widest, 1.0):.2%}", title=f"expected {percent(each.due)}%"))
     return el("span", *pieces, cls="bar")
 
