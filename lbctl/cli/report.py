@@ -26,8 +26,8 @@ SUMMARY = "saved runs again, in any format, or compared"
 ABOUT = """\
 Show a run that hammer --save wrote, as hammer showed it or in another format; several are compared.
 
-FILE is what hammer wrote as JSON, as lines of JSON or as HTML, or a page that report made; - is standard input. Runs
-of one command count as repetitions of each other. Differences are against the runs of --baseline, or those of the
+FILE is what hammer wrote as JSON, lines of JSON, YAML or HTML, or a page that report made; - is standard input. Runs of
+one command count as repetitions of each other. Differences are against the runs of --baseline, or those of the
 first command, and have 95 % intervals."""
 EXAMPLES = (
     "lbctl report run.json",
@@ -84,7 +84,9 @@ class Regressed(LbctlError):
 
 @with_settings(registry=False, outputs=FORMATS, headers=True)
 def report(
-    files: Annotated[list[str], typer.Argument(metavar="FILE...", help="saved runs; - is standard input")],
+    files: Annotated[
+        list[str], typer.Argument(metavar="FILE", help="saved runs; - is standard input", show_default=False)
+    ],
     *,
     compared: CompareFlags,
     settings: Settings,

@@ -1,4 +1,4 @@
-"""Saved runs out of files: JSON documents, lists of them, lines of JSON, and the pages that ``report -o html`` made."""
+"""Saved runs out of files: documents in JSON or YAML, lists of them, lines of JSON, and pages of ``-o html``."""
 
 from __future__ import annotations
 
@@ -72,6 +72,8 @@ def _page(text: str) -> Iterator[Run]:
 
 def _documents(text: str) -> list[object]:
     """One document, a list of them, or the last of many lines."""
+    if text.startswith("schema:"):
+        return [_yaml(text)]
     try:
         found = _parsed(text)
     except NotARun:
@@ -83,6 +85,17 @@ def _documents(text: str) -> list[object]:
         return [found]
     if not found:
         raise NotARun("it is a list without a run in it")
+    return found
+
+
+def _yaml(text: str) -> object:
+    import yaml
+
+    try:
+        found: object = yaml.safe_load(text)
+    except (yaml.YAMLError, RecursionError, ValueError) as error:
+        where = getattr(getattr(error, "problem_mark", None), "line", None)
+        raise NotARun(f"it is not YAML{'' if where is None else f', see line {where + 1}'}") from None
     return found
 
 

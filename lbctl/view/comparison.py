@@ -20,7 +20,7 @@ MEANING = (
     "twenty is chance."
 )
 _WIDTH = 80
-_LABEL = 24
+_LEAST = 12  # cells of a label
 _SHOWN = ("rps", "error_rate", "p50", "p90", "p99", "max", "max_delta")
 _TITLES = {
     "rps": "RPS", "error_rate": "ERR%", "p50": "P50", "p90": "P90", "p99": "P99", "max": "MAX", "max_delta": "{delta}pp"
@@ -35,7 +35,7 @@ def comparison_text(found: Comparison, look: Look | None = None) -> str:
     return "\n\n".join("\n".join(line.rstrip() for line in part) for part in parts)
 
 
-def label_of(group: Group, look: Look, width: int = _LABEL) -> str:
+def _label(group: Group, look: Look, width: int = 30) -> str:
     """The name of a group, as wide as there is room for."""
     return look.elide_middle(look.show(group.label), width)
 
@@ -50,16 +50,12 @@ def _overview(found: Comparison, look: Look) -> list[str]:
     for group in found.groups:
         figures = [figure(_metric(found, name), group.estimate(_metric(found, name)).value) for name in _SHOWN]
         calls = f"{group.total(lambda report: report.completed):,}"
-        table.append(
-            [
-                label_of(group, look),
-                f"{len(group.runs)}",
-                calls,
-                *(text.removesuffix("%").removesuffix("pp") for text in figures),
-            ]
-        )
+        bare = (text.removesuffix("%").removesuffix("pp") for text in figures)
+        table.append([look.show(group.label), f"{len(group.runs)}", calls, *bare])
     if runs == len(found.groups):
         table = [[row[0], *row[2:]] for row in table]
+    room = _WIDTH - 2 - sum(2 + max(map(cell_len, column)) for column in list(zip(*table, strict=True))[1:])
+    table = [[look.elide_middle(row[0], max(room, _LEAST)), *row[1:]] for row in table]
     rows = _aligned(table, look)
     lines += [look.paint(look.style.muted, rows[0]), *rows[1:]]
     for note in found.notes:
@@ -76,7 +72,7 @@ def _note(text: str) -> list[str]:
 
 
 def _against(found: Comparison, group: Group, rows: Sequence[Difference], look: Look) -> list[str]:
-    title = f"{label_of(group, look, 30)} against {label_of(found.base, look, 30)}"
+    title = f"{_label(group, look)} against {_label(found.base, look)}"
     table = [["METRIC", "BASE", "NOW", "DIFFERENCE", "INTERVAL", "VERDICT"], *(_row(each) for each in rows)]
     lines = _aligned(table, look, left=(0, 5))
     coloured = [

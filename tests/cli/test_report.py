@@ -19,7 +19,7 @@ from lbctl.stats.histogram import Histogram
 from lbctl.stats.report import Report
 from lbctl.stats.samples import Sample, Times
 from lbctl.view.html.page import run_page
-from lbctl.view.output import as_json, as_json_line
+from lbctl.view.output import as_json, as_json_line, as_yaml
 from lbctl.view.outputs import OUTPUTS, Manner, written
 from lbctl.view.run_document import run_document
 from lbctl.view.sample_lines import all_lines
@@ -58,7 +58,7 @@ def test_a_file_is_written_in_every_format_of_a_run(lbctl: Lbctl, output: str) -
     assert said.out == written(RUN, output, Manner()) + "\n"
 
 
-@pytest.mark.parametrize("form", ["document", "line", "lines", "list", "page"])
+@pytest.mark.parametrize("form", ["document", "line", "lines", "list", "page", "yaml"])
 def test_every_form_that_a_run_is_written_in_is_read(lbctl: Lbctl, form: str) -> None:
     document = run_document(RUN)
     content = {
@@ -67,6 +67,7 @@ def test_every_form_that_a_run_is_written_in_is_read(lbctl: Lbctl, form: str) ->
         "lines": "\n".join(all_lines(RUN)) + "\n",
         "list": f"[{as_json_line(document)}]",
         "page": run_page(RUN),
+        "yaml": as_yaml(document),
     }[form]
     Path("run").write_text(content, encoding="utf-8")
     assert lbctl("report", "run", "-q").out == summary(RUN)
@@ -92,6 +93,7 @@ def test_a_run_is_read_from_standard_input(lbctl: Lbctl, monkeypatch: pytest.Mon
         (b"<html></html>", "it is a page without a run in it, or one that lbctl did not make"),
         (b'{"schema":"lbctl.sample/v1"}\n' * 2, "its last line is no run: the file ends before its run did"),
         (b'{"schema":"lbctl.sample/v1"}\n{"schema":"lbc', "it is not JSON: unterminated string starting at, line 1"),
+        (b"schema: lbctl.run/v1\n  x: [", "it is not YAML, see line 2"),
         (b"[" * 100_000, "it is not JSON that can be read: nested too deeply, or a number too long"),
     ],
 )  # fmt: skip
@@ -138,6 +140,14 @@ def test_several_files_are_compared_as_text_and_as_a_document(lbctl: Lbctl) -> N
     assert p50["verdict"] == "worse"
     assert p50["low"] < 0.3 < p50["high"]
     assert found["groups"][0]["metrics"]["p50"]["value"] == pytest.approx(2.0, rel=0.05)
+
+
+def test_no_line_of_a_comparison_is_wider_than_80_cells_whatever_runs_are_called(lbctl: Lbctl) -> None:
+    many = replace(slowed(1.0), completed=12_345_678, ok=12_345_678, policy_options={"window": "a-long-value" * 4})
+    files = saved("a.json", many), saved("b.json", replace(many, policy_options={"window": "another-value" * 4}))
+    said = lbctl("report", *files)
+    assert max(map(len, said.out.splitlines())) <= 80
+    assert "smooth_" in said.out or "weighted" in said.out
 
 
 def test_the_rows_of_a_comparison_are_csv(lbctl: Lbctl) -> None:

@@ -121,7 +121,8 @@ footer { margin-top: 24px; color: var(--muted); font-size: 12px; }
 @media screen and (max-width: 560px) { main { padding: 20px 12px 32px; } section, .panel { padding: 14px; }
   .scroll { margin: 0 -14px; padding: 0 14px; } .tiles { grid-template-columns: repeat(2, minmax(0, 1fr)); }
   .chart { grid-template-columns: 44px minmax(0, 1fr); grid-template-rows: 180px 20px; } .legend { margin-left: 44px; }
-  .facts { gap: 2px 16px; } th, td { padding-left: 12px; } th, td:last-child { white-space: normal; } .range-of { display: none; }
+  .facts { gap: 2px 16px; } th, td { padding-left: 12px; } th, td:last-child { white-space: normal; }
+  .range-of { display: none; }
   .between { display: block; min-width: 0; margin: 0; font-size: 12px; } }
 """
 _PRINT: Final = """
