@@ -26,12 +26,17 @@ _SAMPLES_S: Final = 1.0
 
 
 def caps_for(settings: Settings, result: ResultFlags) -> Caps:
-    """What the streams can show; a terminal that gets lines on standard output can have no live view as well."""
+    """What the streams can show; no live view is drawn where lines of standard output may come between."""
+    from lbctl.cli.listeners import is_pipe
     from lbctl.cli.screens import caps_of
 
-    taken = settings.output == "jsonl" and sys.stdout is not None and sys.stdout.isatty()
     ui = result.ui or "auto"
-    return caps_of(settings, "none" if taken and ui in ("auto", "live") else ui, result.fps)
+    if settings.output == "jsonl" and sys.stdout is not None:
+        if sys.stdout.isatty() and ui in ("auto", "live"):
+            ui = "none"
+        elif ui == "auto" and is_pipe(sys.stdout.fileno()):
+            ui = "plain"  # whoever reads it may well write to the same terminal
+    return caps_of(settings, ui, result.fps)
 
 
 @contextmanager
@@ -41,6 +46,8 @@ def screens(
     """Everything that shows the run, as one screen; raises UsageError where metrics cannot be served."""
     from lbctl.view.screens import Together, run_screen
 
+    if settings.output == "jsonl" and result.ui == "live" and caps.screen == "none":
+        sink.note("note: --ui live: the lines of -o jsonl go to this terminal; send them to a file for a live view")
     # -q leaves out progress nobody asked for; a live view is what a terminal is for.
     write = sink.note if result.ui is None else sink.say
     found = [run_screen(caps, write, interval_s=result.interval or _PROGRESS_S)]

@@ -16,7 +16,7 @@ async def while_read(work: Coroutine[Any, Any, None], fd: int = _STDOUT) -> None
 
     Otherwise ``lbctl watch echo | head -1`` would hang until the registry changes.
     """
-    if not _is_pipe(fd):
+    if not is_pipe(fd):
         return await work
     loop = asyncio.get_running_loop()
     task = asyncio.ensure_future(work)
@@ -43,7 +43,8 @@ async def while_read(work: Coroutine[Any, Any, None], fd: int = _STDOUT) -> None
         loop.remove_reader(fd)
 
 
-def _is_pipe(fd: int) -> bool:
+def is_pipe(fd: int) -> bool:
+    """Whether this descriptor is one end of a pipe."""
     try:
         return stat.S_ISFIFO(os.fstat(fd).st_mode)
     except OSError:

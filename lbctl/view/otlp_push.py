@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import re
 from collections.abc import AsyncIterator, Callable, Mapping
 from datetime import datetime
 from queue import Empty, Full, Queue
@@ -102,7 +103,7 @@ class OtlpPush:
                 try:
                     self._post(http, as_json_line(otlp_document(*due)))
                 except (httpx.HTTPError, httpx.InvalidURL) as error:
-                    self._fail(str(error) or type(error).__name__)
+                    self._fail(_words(error))
 
     def _post(self, http: httpx.Client, body: str) -> None:
         answer = http.post(self._url, content=body.encode(), headers=self._headers)
@@ -114,3 +115,9 @@ class OtlpPush:
     def _fail(self, why: str) -> None:
         self._why = why
         self._failed += 1
+
+
+def _words(error: Exception) -> str:
+    """What went wrong, without the number that Python puts in front of a system's words."""
+    text = re.sub(r"^\[Errno -?\d+\] ", "", str(error))
+    return text[:1].lower() + text[1:] if text else type(error).__name__
