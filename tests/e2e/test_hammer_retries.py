@@ -208,8 +208,9 @@ async def test_a_backend_that_never_answers_costs_no_call_when_calls_are_hedged(
     document = ended.document
     assert (document["ok"], document["errors"], document["retries"]) == (20, 0, 0)
     assert document["repeated"]["policy"] == "hedging"
-    assert document["repeated"]["cancelled"] == silent.calls > 0
-    assert document["attempts"] == quick.calls + silent.calls == 20 + document["repeated"]["sent"]
+    unheard = document["repeated"]["cancelled"] - silent.calls  # cancelled before a busy server had begun with them
+    assert 0 <= unheard < document["repeated"]["cancelled"]
+    assert document["attempts"] == quick.calls + silent.calls + unheard == 20 + document["repeated"]["sent"]
     assert row_of(document, silent.address)["ok"] == 0
 
 
@@ -241,8 +242,9 @@ async def test_a_stream_is_hedged_until_its_reply_begins(engine: str) -> None:
     document = ended.document
     assert (document["ok"], document["errors"]) == (20, 0)
     assert document["streams"]["received"] == 60
-    assert document["repeated"]["cancelled"] == silent.calls > 0
-    assert document["attempts"] == quick.calls + silent.calls == 20 + document["repeated"]["sent"]
+    unheard = document["repeated"]["cancelled"] - silent.calls  # cancelled before a busy server had begun with them
+    assert 0 <= unheard < document["repeated"]["cancelled"]
+    assert document["attempts"] == quick.calls + silent.calls + unheard == 20 + document["repeated"]["sent"]
 
 
 @pytest.mark.parametrize("engine", BOTH)
