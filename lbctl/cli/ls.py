@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Callable
+from contextlib import suppress
 from typing import TYPE_CHECKING
 
 from lbctl.cli.explaining import explain_key
@@ -129,6 +130,7 @@ def _list(config: EtcdConfig, request: Ls, printer: LsPrinter, *, watch: bool) -
     from lbctl.cli.reading_progress import reading
     from lbctl.commands.ls import run
     from lbctl.commands.ls_stream import stream
+    from lbctl.commands.stopping import stopped_by_signals
     from lbctl.etcd.client import Etcd
 
     async def work() -> Listing:
@@ -137,7 +139,9 @@ def _list(config: EtcdConfig, request: Ls, printer: LsPrinter, *, watch: bool) -
                 listing = await run(etcd, request, tell)
             printer.result(listing, one=request.service is not None)
             if watch:
-                await while_read(stream(etcd, listing, request, printer.moment))
+                streaming = asyncio.create_task(while_read(stream(etcd, listing, request, printer.moment)))
+                with stopped_by_signals(streaming.cancel), suppress(asyncio.CancelledError):
+                    await streaming
             return listing
 
     try:

@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 import asyncio
-import signal
 from collections.abc import Callable, Coroutine, Iterable, Iterator
-from contextlib import aclosing, contextmanager, suppress
+from contextlib import aclosing, suppress
 from dataclasses import dataclass
 from datetime import datetime
 from random import Random
@@ -13,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 from lbctl.clock import Clock
 from lbctl.commands.screen import WatchReport, WatchScreen
+from lbctl.commands.stopping import stopped_by_signals
 from lbctl.commands.watch_book import Book, Told
 from lbctl.discovery.directory import Update, find, follow, read
 from lbctl.errors import RegistryError
@@ -67,7 +67,7 @@ async def run(means: Means, request: Watch, screen: WatchScreen, tell: Tell) -> 
     registry = await read(means.etcd, request.prefix, layout=request.layout, named_by=request.named_by)
     service = find(registry, request.service, request.layout)
     watch = ServiceWatch(means, request, service, tell)
-    with _stopped_by_signals(watch.stop):
+    with stopped_by_signals(watch.stop):
         async with screen.showing(watch.report, watch):
             await watch.run()
 
@@ -217,20 +217,3 @@ def _leases_concerned(update: Update, *, everything: bool) -> set[int]:
     concerned = update.service.instances if everything else ()
     changed = [each for change in update.changes for each in (change.before, change.after) if each is not None]
     return {each.lease for each in (*concerned, *changed) if each.lease}
-
-
-@contextmanager
-def _stopped_by_signals(stop: Callable[[], None]) -> Iterator[None]:
-    """Being interrupted is the normal end of a watch."""
-    loop = asyncio.get_running_loop()
-    numbers = [number for number in (signal.SIGINT, signal.SIGTERM) if signal.getsignal(number) != signal.SIG_IGN]
-    heard = []
-    for number in numbers:
-        with suppress(NotImplementedError, RuntimeError, ValueError):  # Windows, or not in the main thread
-            loop.add_signal_handler(number, stop)
-            heard.append(number)
-    try:
-        yield
-    finally:
-        for number in heard:
-            loop.remove_signal_handler(number)
