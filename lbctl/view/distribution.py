@@ -144,7 +144,10 @@ def _columns(report: Report, look: Look) -> list[_Column]:
 def _expected(each: _Row) -> str:
     """A share, or a range in whole per cent: more would be more than a simulation knows."""
     band = each.row.band
-    return percent(each.due) if band is None else f"{floor(band[0] * 100)}-{ceil(band[1] * 100)}"
+    if band is None:
+        return percent(each.due)
+    low, high = (round(edge * 100, 4) for edge in band)  # as exact as a document has them
+    return f"{floor(low)}-{ceil(high)}"
 
 
 def _delta(each: _Row) -> str:
@@ -165,7 +168,7 @@ def test_lines(report: Report) -> list[str]:
     if balance.chi2 is not None and balance.dof is not None and balance.p_value is not None:
         words.append(f"chi-square {balance.chi2:.4g}, df {balance.dof}, {p_words(balance.p_value)}{_effect(balance)}")
     if balance.max_over_expected is not None and balance.verdict != "not_applicable":
-        words.append(f"largest actual/expected {balance.max_over_expected:.2f}")
+        words.append(f"largest actual/expected {round(balance.max_over_expected, 6):.2f}")
     return ["  " + "; ".join(words)] if words else []
 
 

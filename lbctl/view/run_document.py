@@ -177,7 +177,7 @@ def _backend(row: BackendRow, attempts: int, expected: float, elapsed_s: float) 
         "weight": row.weight,
         "weight_used": row.weight if row.override is None else round(row.override, 6),
         "expected_share": ratio(row.expected / expected) if expected else None,
-        "expected": round(row.expected, 6),
+        "expected": row.expected,  # not rounded: shares are worked out from it
         "share": ratio(row.attempts / attempts) if attempts else None,
         "band": None if row.band is None else [ratio(edge) for edge in row.band],
         "picks": row.picks,

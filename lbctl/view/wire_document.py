@@ -38,7 +38,7 @@ def wire(found: Wire) -> Document:
         "header_cache_hit": ratio(found.header_cache_hit),
         "bytes_in": found.bytes_in,
         "bytes_out": found.bytes_out,
-        "batch_mean": None if found.replies_per_read is None else round(found.replies_per_read, 2),
+        "batch_mean": None if found.replies_per_read is None else round(found.replies_per_read, 6),
         "blocked_writes": found.blocked_writes,
         "paused_ms": round(found.paused_s * 1e3, 3),
     }
@@ -62,4 +62,4 @@ def streams(found: Streams | None, elapsed_s: float) -> Document | None:
 
 
 def _spread(found: Spread | None) -> Document | None:
-    return None if found is None else {"min": found.least, "mean": round(found.mean, 3), "max": found.most}
+    return None if found is None else {"min": found.least, "mean": round(found.mean, 6), "max": found.most}

@@ -27,6 +27,7 @@ async def test_a_page_of_hammer_is_read_and_compared_with_a_saved_run(demo: Stan
         "echo", "-r", "400", "-n", "200", "--save", "a.json", "-o", "html", etcd=demo.etcd, cwd=tmp_path
     )
     assert done.out.startswith("<!doctype html>\n<html ")
+    assert (await lbctl("report", "a.json", "-o", "html", cwd=tmp_path)).out == done.out
     (tmp_path / "b.html").write_text(done.out, encoding="utf-8")
     compared = await lbctl("report", "a.json", "b.html", "--fail-on-regression", cwd=tmp_path)
     assert (compared.status, compared.out.count("no difference")) == (0, 7), compared.out

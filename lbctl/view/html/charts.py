@@ -38,10 +38,11 @@ def chart(label: str, x: Axis, y: Axis, *drawn: Html, marks: Sequence[Mark] = ()
     lines = [el("line", cls="at", x1=_right(x, each.at), x2=_right(x, each.at), y1=0, y2=_SIDE) for each in marks]
     svg = el(
         "svg",
-        *(el("title", label), *grid, *drawn, *lines),
+        *(*grid, *drawn, *lines),
         viewBox=f"0 0 {_SIDE} {_SIDE}",
         preserveAspectRatio="none",
         role="img",
+        aria_label=label,
     )
     ups = [el("span", words, style=f"bottom:{y.at(value):.2%}") for value, words in y.ticks]
     along = [el("span", words, cls=_edge(x.at(value)), style=f"left:{x.at(value):.2%}") for value, words in x.ticks]

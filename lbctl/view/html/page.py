@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import hashlib
+import json
 from collections.abc import Iterator
 
 from lbctl import __version__
 from lbctl.stats.report import Report
+from lbctl.stats.saved import report_from
 from lbctl.view.distribution import test_lines, verdict_words
 from lbctl.view.figures import stamp
 from lbctl.view.html import tables
@@ -30,8 +32,9 @@ _ENDS = {
 
 
 def run_page(report: Report) -> str:
-    """Return the page, without the last line's end."""
+    """Return the page, without the last line's end; what is drawn is what the document in it says."""
     document = as_json_line(run_document(report))
+    report = report_from(json.loads(document))
     return page(
         f"{report.service} {report.method}, {report.policy}",
         _title(report, document),
