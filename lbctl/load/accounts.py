@@ -6,6 +6,7 @@ the moment the read began that brought the reply.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from itertools import repeat
 from typing import Final, cast
 
@@ -15,7 +16,7 @@ from lbctl.load.lane import Lane
 from lbctl.model import Code, Origin, Reply
 from lbctl.rpc.transport import Baskets
 from lbctl.stats.histogram import bucket_of
-from lbctl.stats.tally import Tally
+from lbctl.stats.tally import MethodTally, Tally
 from lbctl.wire.state import DEADLINE, Wait
 
 FOREVER_NS: Final = 1 << 62
@@ -30,6 +31,7 @@ class Accounts:
         self.tally = tally
         self.late = 0  # replies after the deadline
         self.late_ok = 0  # those of them that were OK
+        self.methods: Sequence[MethodTally] = ()  # of a run of several
         self._now = clock.now_ns
 
     def forget(self) -> None:

@@ -29,6 +29,7 @@ from lbctl.wire.request import Request, fitting, framed
 from lbctl.wire.state import DEADLINE
 
 REPLAY_BUFFER: Final = 256 << 10  # octets of messages that are kept of one call
+PREFIX: Final = 5  # octets in front of each message
 WITHDRAWN: Final = Reply(Code.CANCELLED, Origin.CLIENT, "another attempt has decided the call")
 
 AlarmMaker = Callable[[Callable[[], int], Callable[[], None]], Alarm]
@@ -229,7 +230,14 @@ class Attempts(ABC):
         """Whether nothing can follow an attempt, whatever the policy: it is committed, or there is no time left."""
         if self.engine.cancelling or reply.headed or now_ns >= call.deadline_ns:
             return True
-        return max(1, reply.sent) > self._kept
+        return max(1, reply.sent) > self._kept_of(call)
+
+    def _kept_of(self, call: Batch) -> int:
+        """How many of a call's messages can be sent again."""
+        content = call.content
+        if content is None:
+            return self._kept
+        return fitting([len(message) + PREFIX for message in content.messages or (b"",)], REPLAY_BUFFER)
 
     @property
     def _kept(self) -> int:

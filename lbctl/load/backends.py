@@ -96,7 +96,11 @@ class Backends:
         elapsed_s, connections = self._elapsed_s(), self._dialling.options.connections
         lane = Lane(peer, row, self._engine, self._changed, self._noticed, elapsed_s, connections, before)
         lane.request = self._dialling.request_for(peer.instance)
-        self.streaming = lane.request.stream is not None
+        if self._dialling.bases_for is not None:
+            lane.bases = self._dialling.bases_for(peer.instance)
+            if self.unplaced is not None:
+                self.unplaced.bases = lane.bases
+        self.streaming = any(each.stream is not None for each in (lane.request, *lane.bases))
         lane.subchannel = self._factory(peer.instance, lane, self._dialling)
         self._subchannels = [known for known in self._subchannels if not known.is_over]
         self._subchannels.append(lane.subchannel)

@@ -9,6 +9,7 @@ from lbctl.wire.state import Wait
 
 if TYPE_CHECKING:
     from lbctl.load.attempt import Attempt
+    from lbctl.load.requests.content import Content
 
 
 class Batch:
@@ -22,6 +23,8 @@ class Batch:
         *("attempt", "attempts", "begun_ns", "deadline_ns", "key", "left", "queued_ns", "timeout_ns", "tried"),
         *("trial_ns", "waited_for", "written_ns"),
     )
+
+    content: Content | None = None  # what it sends, where calls differ: ``Laden`` has one
 
     def __init__(self, queued_ns: int, deadline_ns: int, begun_ns: int) -> None:
         self.queued_ns = queued_ns
@@ -40,7 +43,7 @@ class Batch:
     def alone(self) -> Batch:
         """One call of this batch on its own: queued when the batch was, written later."""
         self.left += 1
-        single = Batch(self.queued_ns, self.deadline_ns, self.begun_ns)
+        single = self._like(self.begun_ns)
         single.attempts = self.attempts
         single.key = self.key
         single.tried = self.tried
@@ -51,9 +54,31 @@ class Batch:
             single.attempt.call = single
         return single
 
+    def beside(self, now_ns: int) -> Batch:
+        """The call for an attempt that is made while others are under way."""
+        single = self._like(now_ns)
+        single.key = self.key
+        return single
+
+    def _like(self, begun_ns: int) -> Batch:
+        return Batch(self.queued_ns, self.deadline_ns, begun_ns)
+
     def again(self, now_ns: int) -> Batch:
         """The call for another attempt, begun now."""
         single = self.alone()
         single.begun_ns = now_ns
         single.trial_ns = 0
         return single
+
+
+class Laden(Batch):
+    """A call with a content of its own."""
+
+    __slots__ = ("content",)
+
+    def __init__(self, queued_ns: int, deadline_ns: int, begun_ns: int, content: Content) -> None:
+        super().__init__(queued_ns, deadline_ns, begun_ns)
+        self.content: Content = content
+
+    def _like(self, begun_ns: int) -> Laden:
+        return Laden(self.queued_ns, self.deadline_ns, begun_ns, self.content)

@@ -25,6 +25,7 @@ from lbctl.load.issuing import Issuing
 from lbctl.load.lane import Lane
 from lbctl.load.plan import Judge
 from lbctl.load.repicking import pick_again
+from lbctl.load.requests.content import Varying
 from lbctl.model import Code, Origin, Reply
 from lbctl.rpc.link import Flusher
 from lbctl.rpc.transport import Baskets
@@ -47,6 +48,7 @@ class Engine(Issuing):
     ``refill`` is called whenever calls have ended or may be issued again. With ``retry`` a call that a backend did not
     process is sent once more; ``attempts`` has further attempts made by a policy. With ``judge``, which needs
     transports that keep messages, it has the last word on every reply. ``gate`` turns calls away before any pick.
+    With ``varying`` every call has a content of its own.
     """
 
     def __init__(
@@ -62,9 +64,18 @@ class Engine(Issuing):
         keys: Keys | None = None,
         attempts: Attempts | None = None,
         gate: Gate | None = None,
+        varying: Varying | None = None,
     ) -> None:
         super().__init__(
-            balancer, accounts, flusher, clock, timeout_ns=timeout_ns, keys=keys, attempts=attempts, gate=gate
+            balancer,
+            accounts,
+            flusher,
+            clock,
+            timeout_ns=timeout_ns,
+            keys=keys,
+            attempts=attempts,
+            gate=gate,
+            varying=varying,
         )
         self.retries: Counter[str] = Counter()  # by why
         self.refill: Callable[[], None] = _nothing
@@ -218,10 +229,9 @@ class Engine(Issuing):
         if call.deadline_ns < FOREVER_NS:
             call.timeout_ns = max(1, call.deadline_ns - now_ns)
         lane = self._lanes[peer]
-        if call.attempt is None:
-            return lane.subchannel.enqueue(call)
-        call.attempt.peer = peer
-        return lane.subchannel.enqueue(call, lane.request_after(call.attempt.number, call.queued_ns))
+        if call.attempt is not None:
+            call.attempt.peer = peer
+        lane.subchannel.enqueue(call, lane.request_of(call))
 
     def _park(self, call: Batch, now_ns: int) -> None:
         if self._gate is not None and self._gate.refuses(call):

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import partial
 from random import Random
@@ -37,6 +37,7 @@ class Dialling:
     options: ConnectionOptions = field(default_factory=ConnectionOptions)
     network: Network = TCP
     keep_messages: bool = False
+    bases_for: Callable[[Instance], Sequence[Request]] | None = None  # where calls differ: one for each method
 
 
 Factory = Callable[[Instance, Listener, Dialling], Transport]

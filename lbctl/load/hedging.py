@@ -211,11 +211,10 @@ class Hedging(Attempts):
         what.due_ns = 0
         held = self.held.pop(what, None)
         first = what.first
-        if first.deadline_ns <= now_ns or not self._may_send(now_ns):
+        if first.deadline_ns <= now_ns or not self._may_send(first, now_ns):
             self._give_up(what, held, now_ns)
             return
-        call = Batch(first.queued_ns, first.deadline_ns, now_ns)
-        call.key = first.key
+        call = first.beside(now_ns)
         call.attempts = what.sent + 1
         call.tried = (*what.tried, *(other.peer for other in what.alive if other.peer is not None))
         self._joins(what, call)
@@ -224,8 +223,8 @@ class Hedging(Attempts):
         self.counts.sent += 1
         self.engine.send_again(call, now_ns)
 
-    def _may_send(self, now_ns: int) -> bool:
-        if not self._kept or self.engine.dropped_by(now_ns):
+    def _may_send(self, first: Batch, now_ns: int) -> bool:
+        if not self._kept_of(first) or self.engine.dropped_by(now_ns):
             return False
         if self.throttle is not None and not self.throttle.allows:
             self.counts.throttled += 1

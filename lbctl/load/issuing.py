@@ -15,15 +15,17 @@ from lbctl.clock import Clock
 from lbctl.load.accounts import FOREVER_NS, Accounts
 from lbctl.load.admission import Gate, trial
 from lbctl.load.attempts import Attempts
-from lbctl.load.batch import Batch
+from lbctl.load.batch import Batch, Laden
 from lbctl.load.lane import Lane
+from lbctl.load.requests.content import Contents, Varying
 from lbctl.rpc.link import Flusher
 
 
 class Issuing(ABC):
     """Issues calls, and knows where they may go; what becomes of them is the engine's.
 
-    ``keys``, ``attempts`` that hedge and guards that try a backend out make each call an object of its own.
+    ``keys``, ``attempts`` that hedge, guards that try a backend out and contents that vary make each call an object of
+    its own.
     """
 
     def __init__(
@@ -37,6 +39,7 @@ class Issuing(ABC):
         keys: Keys | None,
         attempts: Attempts | None,
         gate: Gate | None,
+        varying: Varying | None,
     ) -> None:
         self.issued = 0
         self.completed = 0
@@ -45,6 +48,11 @@ class Issuing(ABC):
         self._attempts = attempts
         self._racing = attempts if attempts is not None and attempts.single else None
         self._gate = gate
+        self.ran_out = False  # there is no content for another call
+        self._contents = varying.contents if varying is not None else None
+        if varying is not None and varying.keyed:
+            self._keys = None  # each content brings its own
+        self._timeouts_ns = [each.timeout_ns for each in varying.variants] if varying is not None else []
         self._balancer = balancer
         self._accounts = accounts
         self._wait = accounts.tally.wait
@@ -76,12 +84,14 @@ class Issuing(ABC):
     def start(self, count: int) -> None:
         """Issue calls that are queued now, all at once."""
         now = self._now()
+        count = self.supplied(count)
         self.issued += count
         batch = Batch(now, now + self._timeout_ns if self._timeout_ns else FOREVER_NS, now)
         if self._gate is not None:
             count -= self._gate.turn_away(batch, count, self._under_way(self._gate, count))
         picker = self._balancer.picker
-        if self._keys is not None or self._racing is not None or self._balancer.trials:
+        each = self._keys is not None or self._racing is not None or self._contents is not None
+        if each or self._balancer.trials:
             self._start_each(count, batch)
             return
         if picker is None:
@@ -100,6 +110,14 @@ class Issuing(ABC):
         if written:
             self._wait.record((now - batch.queued_ns) // 1000, written)
 
+    def supplied(self, count: int) -> int:
+        """How many of so many calls there is something to send for; where there are fewer, nothing follows."""
+        if self._contents is None:
+            return count
+        there = self._contents.supply(count)
+        self.ran_out = there < count
+        return there
+
     def launch(self, planned: Sequence[int], most: int, now_ns: int) -> int:
         """Issue calls that were due at these times, and return when that was done.
 
@@ -108,12 +126,13 @@ class Issuing(ABC):
         deadline_ns = now_ns + self._timeout_ns if self._timeout_ns else FOREVER_NS
         picker = self._balancer.picker
         call = Call(now_ns)
-        keys, racing = self._keys, self._racing
+        keys, racing, contents = self._keys, self._racing, self._contents
         batches = []
         for due_ns in self._admitted(planned, deadline_ns, now_ns):
-            batch = Batch(due_ns, deadline_ns, now_ns)
+            batch = Batch(due_ns, deadline_ns, now_ns) if contents is None else self._laden(due_ns, now_ns, contents)
             if keys is not None:
                 batch.key = next(keys)
+            if batch.key:
                 call = Call(now_ns, batch.key)
             if self._tries(batch):
                 batches.append(batch)
@@ -122,16 +141,22 @@ class Issuing(ABC):
                 if len(self._parked) < most:
                     batches.append(batch)
                     self._park_first(batch)
+                else:
+                    self._unused(batch)
                 continue
             peer = picker.pick(call)
             peer.picks += 1
             if peer.picks - peer.finished > most:
                 self._drop(peer)
+                self._unused(batch)
                 continue
             batches.append(batch)
             if racing is not None:
                 racing.follow(batch, peer)
-            peer.target.send(batch)
+            if contents is None:
+                peer.target.send(batch)
+            else:
+                self._lanes[peer].post(batch)
         self.issued += len(batches)
         self._flusher.flush()
         return self._accounts.all_written(batches)
@@ -151,11 +176,11 @@ class Issuing(ABC):
 
     def _start_each(self, count: int, like: Batch) -> None:
         """Issue calls that have a batch each: each has a hash key of its own, or may have several attempts at once."""
-        keys, racing = self._keys, self._racing
+        keys, racing, contents = self._keys, self._racing, self._contents
         picker = self._balancer.picker
         batches = []
         for _ in repeat(None, count):
-            batch = like.alone()
+            batch = like.alone() if contents is None else self._laden(like.queued_ns, like.begun_ns, contents)
             if keys is not None:
                 batch.key = next(keys)
             batches.append(batch)
@@ -168,7 +193,10 @@ class Issuing(ABC):
             peer.picks += 1
             if racing is not None:
                 racing.follow(batch, peer)
-            peer.target.send(batch)
+            if contents is None:
+                peer.target.send(batch)
+            else:
+                self._lanes[peer].post(batch)
         self._flusher.flush()
         self._accounts.all_written(batches)
 
@@ -180,8 +208,24 @@ class Issuing(ABC):
         batch.trial_ns = batch.begun_ns
         if self._racing is not None:
             self._racing.follow(batch, peer)
-        peer.target.send(batch)
+        if batch.content is None:
+            peer.target.send(batch)
+        else:
+            self._lanes[peer].post(batch)
         return True
+
+    def _laden(self, queued_ns: int, now_ns: int, contents: Contents) -> Laden:
+        """A new call with the next content, and the deadline of its method."""
+        content = next(contents)
+        timeout_ns = self._timeouts_ns[content.method] if self._timeouts_ns else self._timeout_ns
+        batch = Laden(queued_ns, now_ns + timeout_ns if timeout_ns else FOREVER_NS, now_ns, content)
+        batch.key = content.key or b""
+        return batch
+
+    def _unused(self, call: Batch) -> None:
+        """A call is not issued; what it would have sent is for the next."""
+        if self._contents is not None and call.content is not None:
+            self._contents.put_back(call.content)
 
     def _drop(self, peer: Peer) -> None:
         peer.give_back()

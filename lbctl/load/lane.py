@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, Final, cast
 
@@ -57,6 +57,7 @@ class Lane:
         self.dropped: int = before.dropped if before else 0
         self.passed: int = before.passed if before else 0  # attempts that failed here, and whose calls went on
         self.request: Request | None = None  # what its calls send, where that is known beforehand
+        self.bases: Sequence[Request] = ()  # where calls differ: what those of each method have in common
         self.resets: Resets = before.resets if before else Resets(connections)
         self.subchannel: Transport
         self._requests: dict[int, Request] = {}
@@ -146,6 +147,21 @@ class Lane:
         if stream is not None and (stream.interval_ns or stream.duration_ns):
             return replace(request, since_ns=since_ns)
         return request
+
+    def post(self, call: Batch) -> None:
+        """Send a call that has a content of its own, for the first time."""
+        content = call.content
+        assert content is not None
+        self.subchannel.post(call, self.bases[content.method], content.messages, content.metadata)
+
+    def request_of(self, call: Batch) -> Request | None:
+        """What another attempt of a call sends; None for the run's own request."""
+        attempts, since_ns = (0, 0) if call.attempt is None else (call.attempt.number, call.queued_ns)
+        content = call.content
+        if content is None:
+            return self.request_after(attempts, since_ns)
+        request = self.bases[content.method].of(content.messages, content.metadata)
+        return replace(request, previous=attempts, since_ns=since_ns) if attempts else request
 
     def moved_on(self) -> None:
         """A call that was seen here was seen at another backend afterwards."""

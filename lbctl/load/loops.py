@@ -132,6 +132,7 @@ class ClosedLoop:
                 count = self._limit - engine.issued
             if count > 0:
                 engine.start(count)
+                self.closed = engine.ran_out
         if engine.completed == engine.issued and (self.closed or engine.issued == self._limit):
             self.on_idle()
 
@@ -229,14 +230,21 @@ class OpenLoop:
         now = self._now()
         elapsed_ns = now - self._origin_ns
         planned: list[int] = []
+        engine = self._engine
         next_ns = self._next_ns()
         while next_ns is not None and next_ns <= elapsed_ns and len(planned) < most:
             planned.append(self._origin_ns + next_ns)
             self._planned += 1
             next_ns = self._next_ns()
         if planned:
+            there = engine.supplied(len(planned))
+            if there < len(planned):
+                self._planned -= len(planned) - there
+                del planned[there:]
             self._send(planned, now)
-        if next_ns is None:
+        if engine.ran_out:
+            self.close()
+        elif next_ns is None:
             self.refill()
         elif self._alarm is not None:
             self._alarm.set(max(0, self._origin_ns + next_ns - self._now()))

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Final
 
@@ -12,6 +12,7 @@ from lbctl.balance.policies.base import Policy
 from lbctl.balance.service_config import Throttling
 from lbctl.balance.service_methods import HedgingPolicy, RetryPolicy
 from lbctl.load.pacing.schedule import Schedule, Warmup
+from lbctl.load.requests.content import Varying
 from lbctl.load.throttle import Allowance
 from lbctl.model import Instance, Reply
 from lbctl.rpc.options import ConnectionOptions, Secure
@@ -99,4 +100,13 @@ class Task:
     explain: int = 0  # the number of the pick that is to be explained, 0 for none
     keys: Keys | None = None  # the hash key of each call
     grace_s: float = 5.0
+    varying: Varying | None = None  # where calls differ
+    bases_for: Callable[[Instance], Sequence[Request]] | None = None  # then: what calls of each method have in common
     starve_s: float = 30.0  # how long a run without a duration waits for any backend to be ready
+
+    @property
+    def shortest_timeout_s(self) -> float:
+        """The shortest deadline that any of its calls has; 0 where none has one."""
+        if self.varying is None or not self.varying.variants:
+            return self.plan.timeout_s
+        return min((each.timeout_ns / 1e9 for each in self.varying.variants if each.timeout_ns), default=0.0)

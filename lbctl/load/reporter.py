@@ -27,10 +27,10 @@ from lbctl.load.wires import sum_of, untold, wire_of
 from lbctl.model import Event
 from lbctl.stats.fairness import judge
 from lbctl.stats.histogram import Histogram
-from lbctl.stats.report import BackendRow, Balance, Explanation, Load, Report, Streams, Wait, Warmed, Wire
+from lbctl.stats.report import BackendRow, Balance, Explanation, Load, MethodRow, Report, Streams, Wait, Warmed, Wire
 from lbctl.stats.samples import Sample, Totals
 from lbctl.stats.streams import StreamTally
-from lbctl.stats.tally import Tally
+from lbctl.stats.tally import MethodTally, Tally
 
 _BALANCE_AGE_NS: Final = 200_000_000  # a verdict is looked at, not measured with: 5 a second are enough
 _WIRE_AGE_NS: Final = 1_000_000_000  # adding up the connections of a hundred backends takes a millisecond
@@ -125,6 +125,7 @@ class Reporter:
             samples=self.samples(),
             warmed=self.warmed,
             warming=task.plan.warmup is not None and self.warmed is None,
+            methods=tuple(_method_row(each) for each in self.accounts.methods),
         )
 
     def forget(self) -> None:
@@ -252,6 +253,10 @@ def _row(lane: Lane, expected: float, wire: Wire, band: Band | None, guarded: Ma
         warmth=peer.warmth,
         override=None if peer.weight_used == peer.weight or lane.left_s is not None else peer.weight_used,
     )
+
+
+def _method_row(row: MethodTally) -> MethodRow:
+    return MethodRow(row.name, row.weight, row.ok, row.errors, row.cancelled, row.codes, row.latency)
 
 
 def _wire(lane: Lane, untold: frozenset[str]) -> Wire:

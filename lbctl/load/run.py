@@ -16,6 +16,7 @@ from lbctl.balance.peer import Peer
 from lbctl.balance.policies.base import Call, Picker, Why
 from lbctl.balance.policies.table import GRPC_POLICIES
 from lbctl.clock import Clock
+from lbctl.errors import UsageError
 from lbctl.load.accounts import Accounts
 from lbctl.load.alarm import Alarms, best_alarm
 from lbctl.load.attempts import REPLAY_BUFFER, Attempts
@@ -33,6 +34,7 @@ from lbctl.load.plan import Task
 from lbctl.load.pulse import Pulse
 from lbctl.load.repeating import attempts_of
 from lbctl.load.reporter import Reporter
+from lbctl.load.requests.accounts import accounts_of
 from lbctl.load.sampling import Sampling
 from lbctl.load.stopwatch import Stopwatch
 from lbctl.load.warnings import warm_up_of
@@ -66,7 +68,7 @@ class Run:
         self._balancer = balancer = Balancer(task.policy, Random(task.seed), task.keys)
         self._attempts = attempts_of(task.repeating, Random(task.seed), clock)
         self._guarding = Guarding(task.guards, balancer, clock, task.seed, self.note)
-        accounts = Accounts(tally, clock)
+        accounts = accounts_of(task.varying, tally, clock)
         self._engine = _engine(task, balancer, accounts, flusher, clock, self._attempts, self._guarding)
         self._plan = task.plan.warming or task.plan  # what is issued now
         self._loop = self._made_loop()
@@ -192,7 +194,12 @@ class Run:
                     self._attempts.close()
                 for timer in self._timers.values():
                     timer.cancel()
-                self._end_reason = self._why
+                self._end_reason = self._why if self.failure is None else "error"
+
+    @property
+    def failure(self) -> UsageError | None:
+        """What was wrong with the contents of calls, so that the run could not go on."""
+        return self._task.varying.contents.failure if self._task.varying is not None else None
 
     def _begin(self) -> None:
         """Issue the first calls, unless somebody stopped the run before."""
@@ -203,12 +210,14 @@ class Run:
         else:
             self._look_for_backends()
         self._loop.begin()
-        if self._task.plan.timeout_ns:
+        if self._task.shortest_timeout_s:
             self._sweep()
         return None
 
     async def aclose(self) -> None:
         """Close every connection."""
+        if self._task.varying is not None:
+            self._task.varying.contents.close()
         await self.backends.aclose()
         if self._delegation is not None:
             await self._delegation.aclose()
@@ -219,7 +228,7 @@ class Run:
     def _sweep(self) -> None:
         """Look for passed deadlines often enough to end a call within 2 % of its time-out, at most each millisecond."""
         self._engine.expire(self._clock.now_ns())
-        self._after("sweep", min(max(self._task.plan.timeout_s / 50, 0.001), 0.5), self._sweep)
+        self._after("sweep", min(max(self._task.shortest_timeout_s / 50, 0.001), 0.5), self._sweep)
 
     def _look_at_the_time(self) -> None:
         """End a timed run, unless it was paused or the loop's timer was early, and it has some of its time left."""
@@ -339,6 +348,7 @@ def _engine(
         keys=task.keys,
         attempts=attempts,
         gate=guarding.gate,
+        varying=task.varying,
     )
 
 
@@ -359,6 +369,7 @@ def _dialling(task: Task, flusher: Flusher, clock: Clock, network: Network) -> D
         options,
         network,
         keep_messages=task.judge is not None,
+        bases_for=task.bases_for,
     )
 
 

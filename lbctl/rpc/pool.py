@@ -10,7 +10,7 @@ from typing import Final
 from lbctl.model import Reply
 from lbctl.rpc.subchannel import Subchannel
 from lbctl.rpc.transport import Baskets, Connectivity, Gauges, Listener, Transport
-from lbctl.wire.request import Request
+from lbctl.wire.request import Headers, Request
 from lbctl.wire.state import Call
 
 # The state of many: the first of these that one of them is in.
@@ -59,6 +59,10 @@ class Pool:
     def enqueue(self, call: Call, request: Request | None = None) -> None:
         """Send a call the general way: of another request, or stating another deadline."""
         self._choose().enqueue(call, request)
+
+    def post(self, call: Call, request: Request, messages: tuple[bytes, ...], own: Headers) -> None:
+        """Start one call of this request with messages and metadata of its own."""
+        self._choose().post(call, request, messages, own)
 
     def _choose(self) -> Subchannel:
         members = self._members

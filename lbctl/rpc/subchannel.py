@@ -20,7 +20,7 @@ from lbctl.rpc.links import Links
 from lbctl.rpc.options import ConnectionOptions, Secure
 from lbctl.rpc.seat import Seat
 from lbctl.rpc.transport import Connectivity, Gauges, Listener
-from lbctl.wire.request import Request
+from lbctl.wire.request import Headers, Request
 from lbctl.wire.session import Session
 from lbctl.wire.state import Call, Wait
 
@@ -94,6 +94,14 @@ class Subchannel:
             self._parked.append((call, request))
         else:
             link.session.enqueue(call, wanted)
+
+    def post(self, call: Call, request: Request, messages: tuple[bytes, ...], own: Headers) -> None:
+        """Start one call of this request with messages and metadata of its own."""
+        link = self._seat.link
+        if link is None or link.session.draining:
+            self.enqueue(call.alone(), request.of(messages, own))
+        else:
+            link.session.post(call, request, messages, own)
 
     def _park(self, call: Call) -> None:
         # On its own from here: it is written at another time than the calls it was started with.

@@ -7,7 +7,7 @@ from enum import StrEnum
 from typing import NamedTuple, Protocol
 
 from lbctl.model import Endpoint, Reply
-from lbctl.wire.request import Request
+from lbctl.wire.request import Headers, Request
 from lbctl.wire.state import Call
 
 
@@ -74,6 +74,10 @@ class Transport(Protocol):
 
     def enqueue(self, call: Call, request: Request | None = None) -> None:
         """Send a call the general way: of another request, or stating another deadline."""
+        ...
+
+    def post(self, call: Call, request: Request, messages: tuple[bytes, ...], own: Headers) -> None:
+        """Start one call of this request with messages and metadata of its own; it is written by the next flush."""
         ...
 
     def connect(self) -> None:

@@ -101,6 +101,27 @@ class BackendRow:
 
 
 @dataclass(frozen=True, slots=True)
+class MethodRow:
+    """One method of a run of several: its calls that ended; ``weight`` is the part it was to have, beside the others.
+
+    Calls that were turned away before anything was picked for them are of no method.
+    """
+
+    method: str
+    weight: float
+    ok: int
+    errors: int
+    cancelled: int
+    codes: Mapping[Code, int]
+    latency: Histogram  # OK calls, the headline time of the mode
+
+    @property
+    def requests(self) -> int:
+        """All of them."""
+        return self.ok + self.errors + self.cancelled
+
+
+@dataclass(frozen=True, slots=True)
 class Wait:
     """Calls that waited for one thing before they were written; ``share`` of the time of all calls, 0..1."""
 
@@ -278,6 +299,8 @@ class Report:
     warmed: Warmed | None = None  # of a run that had one
     thresholds: tuple[Outcome, ...] = ()  # once the run is over
     abort_on: tuple[Outcome, ...] = ()  # likewise: conditions that would have ended it, or did
+
+    methods: tuple[MethodRow, ...] = ()  # of a run of several
 
     @property
     def ended(self) -> int:

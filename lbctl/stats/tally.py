@@ -76,6 +76,26 @@ class BackendTally(_Counts):
         self.address = address
 
 
+class MethodTally(_Counts):
+    """What happened to the calls of one method, in a run of several."""
+
+    __slots__ = ("name", "weight")
+
+    def __init__(self, name: str, weight: float) -> None:
+        super().__init__()
+        self.name = name
+        self.weight = weight
+
+    def add_ok(self, latency_us: int) -> None:
+        """Count one OK call and its headline time."""
+        self.ok += 1
+        self.latency.record(latency_us)
+
+    def failed(self, reply: Reply) -> None:
+        """Count one call that was not OK."""
+        self._fail(reply.code)
+
+
 class Waited:
     """The calls that waited for one thing before they were written, and how long in all."""
 

@@ -85,6 +85,11 @@ def _table_size(headers: Headers) -> int:
     return sum(len(name) + len(value) + _ENTRY_OVERHEAD for name, value in headers)
 
 
+def own_fields(request: Request, own: Headers) -> bytes:
+    """The metadata of one call alone, to be put behind the block of the request."""
+    return b"".join([literal(name, value, _NEVER if request.is_secret(name) else _PLAIN) for name, value in own])
+
+
 def literal(name: bytes, value: bytes, kind: int = _PLAIN) -> bytes:
     """One field as a literal with a literal name, no Huffman: never touches a dynamic table."""
     return bytes((kind,)) + _string(name) + _string(value)

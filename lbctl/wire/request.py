@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import gzip as gzip_format
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from math import inf
 from typing import Final
 
@@ -29,7 +29,7 @@ class Stream:
     cancels; 0 leaves the end to the server.
 
     ``told`` gets every response message while the read that brought it is parsed, and none is kept then; it must not
-    touch the connection.
+    touch the connection. ``each_once``: ``count`` is that of the messages, also where a call has others.
     """
 
     client: bool
@@ -40,6 +40,11 @@ class Stream:
     limit: int = 0
     duration_ns: int = 0
     told: Callable[[bytes], None] | None = field(default=None, compare=False)
+    each_once: bool = False
+
+    def of(self, messages: tuple[bytes, ...]) -> Stream:
+        """The same with other messages."""
+        return replace(self, messages=messages, count=len(messages) if self.each_once else self.count)
 
     @property
     def most(self) -> float:
@@ -57,7 +62,7 @@ class Request:
     with it, its messages are sent and ``message`` is not. ``gzip`` compresses every message. The values of
     ``sensitive`` names, beside those that always are, never enter a compression table. ``previous`` is how many
     attempts of the call there were before this one (gRFC A6); ``since_ns`` is when its call began, 0 for now: what a
-    stream would have sent since then is sent at once.
+    stream would have sent since then is sent at once. ``own`` is metadata of one call, which no table ever sees.
     """
 
     path: str
@@ -71,6 +76,13 @@ class Request:
     sensitive: frozenset[bytes] = frozenset()
     previous: int = 0
     since_ns: int = 0
+    own: Headers = ()
+
+    def of(self, messages: tuple[bytes, ...], own: Headers) -> Request:
+        """What a call sends that has messages and metadata of its own beside those of all."""
+        if self.stream is not None:
+            return replace(self, stream=self.stream.of(messages), own=own)
+        return replace(self, message=messages[0], own=own)
 
     def headers(self) -> Headers:
         """The stable header fields, pseudo-fields first; grpc-timeout is not among them (see ``timeout_value``)."""
@@ -89,21 +101,23 @@ class Request:
 
     def secrets(self) -> Headers:
         """The metadata that must never enter a compression table."""
-        return tuple((name, value) for name, value in self.metadata if self.is_secret(name))
+        return tuple((name, value) for name, value in (*self.metadata, *self.own) if self.is_secret(name))
 
     def is_secret(self, name: bytes) -> bool:
         """Whether a header's value is a credential, by its name or because the user says so."""
         return is_sensitive(name) or name in self.sensitive
 
     def varying(self, timeout_ns: int) -> Headers:
-        """The fields that differ from call to call: the deadline and the earlier attempts, where there are any."""
+        """The fields that differ from call to call: the deadline, the earlier attempts and metadata of its own."""
         deadline = ((b"grpc-timeout", timeout_value(timeout_ns)),) if timeout_ns else ()
-        return (*deadline, (PREVIOUS, b"%d" % self.previous)) if self.previous else deadline
+        before = ((PREVIOUS, b"%d" % self.previous),) if self.previous else ()
+        if not self.own:
+            return deadline + before
+        return deadline + before + tuple(field for field in self.own if not self.is_secret(field[0]))
 
     def header_size(self, timeout_ns: int) -> int:
-        """Octets of the whole list as SETTINGS_MAX_HEADER_LIST_SIZE counts them (RFC 9113 §6.5.2)."""
-        fields = self.headers() + self.varying(timeout_ns) + self.secrets()
-        return sum(len(name) + len(value) + 32 for name, value in fields)
+        """Octets of the whole list as SETTINGS_MAX_HEADER_LIST_SIZE counts them."""
+        return fields_size(self.headers() + self.varying(timeout_ns) + self.secrets())
 
     def body(self) -> bytes:
         """The length-prefixed message of a unary call."""
@@ -113,6 +127,11 @@ class Request:
         """The length-prefixed messages of a stream, each once."""
         assert self.stream is not None
         return tuple(framed(message, compress=self.gzip) for message in self.stream.messages)
+
+
+def fields_size(fields: Headers) -> int:
+    """Octets of header fields as SETTINGS_MAX_HEADER_LIST_SIZE counts them (RFC 9113 §6.5.2)."""
+    return sum(len(name) + len(value) + 32 for name, value in fields)
 
 
 def framed(message: bytes, *, compress: bool) -> bytes:

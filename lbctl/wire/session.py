@@ -17,7 +17,7 @@ from lbctl.wire.handlers import HANDLERS, UNREADABLE, read_head, take_head
 from lbctl.wire.head import OK_END, OK_START
 from lbctl.wire.limits import Limits
 from lbctl.wire.request import Request
-from lbctl.wire.sending import Sending
+from lbctl.wire.posting import Posting
 from lbctl.wire.state import HEADERS_SEEN, MESSAGE_SEEN
 from lbctl.wire.whole_reply import WholeReply
 from lbctl.wire.windows import STREAM_WINDOW
@@ -30,8 +30,8 @@ _HEADERS_ONLY = h2.END_HEADERS
 _HEADERS_LAST = h2.END_HEADERS | h2.END_STREAM
 
 
-class Session(Sending):
-    """A client connection from its preface to its end; ``start`` or ``enqueue`` calls, ``receive`` what comes."""
+class Session(Posting):
+    """A client connection from its preface to its end; ``start``, ``post`` or ``enqueue`` calls, ``receive`` what comes."""
 
     def __init__(
         self, request: Request | None = None, *, keep_messages: bool = False, limits: Limits = DEFAULT_LIMITS

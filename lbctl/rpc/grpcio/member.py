@@ -12,7 +12,7 @@ from lbctl.rpc.grpcio.settings import metadata_of
 from lbctl.rpc.grpcio.tickets import Ticket
 from lbctl.rpc.options import Secure
 from lbctl.rpc.transport import Connectivity, Gauges, Listener
-from lbctl.wire.request import Request
+from lbctl.wire.request import Headers, Request
 from lbctl.wire.state import Call
 
 if TYPE_CHECKING:
@@ -61,6 +61,9 @@ class Member:
         raise AssertionError("gRPC picks")
 
     def enqueue(self, call: Call, request: Request | None = None) -> None:
+        raise AssertionError("gRPC picks")
+
+    def post(self, call: Call, request: Request, messages: tuple[bytes, ...], own: Headers) -> None:
         raise AssertionError("gRPC picks")
 
     def connect(self) -> None:

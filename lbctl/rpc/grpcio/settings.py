@@ -99,7 +99,7 @@ def metadata_of(request: Request) -> tuple[tuple[str, str | bytes], ...]:
     Raises UsageError for values that it does not send: a call with one of them would never end.
     """
     previous = ((PREVIOUS, b"%d" % request.previous),) if request.previous else ()
-    return tuple((name.decode(), _value(name, value)) for name, value in (*request.metadata, *previous))
+    return tuple((name.decode(), _value(name, value)) for name, value in (*request.metadata, *request.own, *previous))
 
 
 def _value(name: bytes, value: bytes) -> str | bytes:

@@ -31,7 +31,7 @@ from lbctl.rpc.grpcio.tickets import Tickets
 from lbctl.rpc.link import Flusher
 from lbctl.rpc.options import ConnectionOptions
 from lbctl.rpc.transport import Connectivity, Gauges, Listener
-from lbctl.wire.request import Request
+from lbctl.wire.request import Headers, Request
 from lbctl.wire.state import Call
 
 _FIRST_REPLIES: Final = 100
@@ -101,6 +101,14 @@ class SharedChannel:
         else:
             line.begin(call, request, self._tickets.take())
             self._flusher.started.append(call)
+
+    def post(self, call: Call, request: Request, messages: tuple[bytes, ...], own: Headers) -> None:
+        """Start one call of this request with messages and metadata of its own; gRPC decides where."""
+        line, whole = self.lines.usable(), request.of(messages, own)
+        if line is None:
+            self._parking.park(call.alone(), whole)
+        else:
+            line.begin(call, whole, self._tickets.take())
 
     def _seen(self, member: Member, passage: Passage) -> None:
         before, passage.member = passage.member, member

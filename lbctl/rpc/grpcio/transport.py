@@ -22,7 +22,7 @@ from lbctl.rpc.grpcio.settings import arguments, credentials, metadata_of, targe
 from lbctl.rpc.link import Flusher
 from lbctl.rpc.options import ConnectionOptions, Secure
 from lbctl.rpc.transport import Connectivity, Gauges, Listener
-from lbctl.wire.request import Request
+from lbctl.wire.request import Headers, Request
 from lbctl.wire.state import Call
 
 _DEFAULTS: Final = ConnectionOptions()
@@ -100,6 +100,14 @@ class GrpcTransport:
             self._flusher.started.append(call)
         else:
             self._parking.park(call, request)
+
+    def post(self, call: Call, request: Request, messages: tuple[bytes, ...], own: Headers) -> None:
+        """Start one call of this request with messages and metadata of its own."""
+        whole = request.of(messages, own)
+        if self.state is Connectivity.READY:
+            self._begin(call, whole)
+        else:
+            self._parking.park(call.alone(), whole)
 
     def _begin(self, call: Call, request: Request) -> None:
         self._channels.begin(call, request, self._metadata if request is self._request else metadata_of(request))

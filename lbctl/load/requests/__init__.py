@@ -1,0 +1,1 @@
+"""What the calls of a run send where not all send the same."""
