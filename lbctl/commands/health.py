@@ -14,7 +14,7 @@ from lbctl.commands.signals import Interrupts
 from lbctl.discovery.changes import Op
 from lbctl.discovery.checkup import Checkup, Row, backends, rows
 from lbctl.discovery.listing import Listing
-from lbctl.errors import NotFound
+from lbctl.errors import CannotCall, NotFound
 from lbctl.etcd.client import Etcd
 from lbctl.model import Endpoint, Identity, Instance, Registry, Service
 from lbctl.suggestion import Again
@@ -45,7 +45,10 @@ class HealthCheck:
 
 
 async def run(etcd: Etcd | None, request: HealthCheck) -> Checkup:
-    """Ask every backend once; raises NotFound for a service that is not there or has no usable instance."""
+    """Ask every backend once.
+
+    Raises NotFound for a service that is not there or has no usable instance, CannotCall where none speaks gRPC.
+    """
     from lbctl.rpc.health import check_all
 
     registry = await registered(etcd, request)
@@ -60,10 +63,18 @@ async def registered(etcd: Etcd | None, request: HealthCheck) -> Registry:
     if etcd is None:
         return Registry(0, (Service("backends", "backends", "", request.given),))
     registry = (await ls.run(etcd, replace(request.which, check=False))).registry
-    if request.which.service is not None and not registry.services[0].instances:
-        why = request.again.command("ls", request.which.service)
-        raise NotFound(f'service "{registry.services[0].name}" has no usable instances', f"see why: {why}")
+    if request.which.service is not None:
+        _refuse_uncallable(registry.services[0], request.again.command("ls", request.which.service))
     return registry
+
+
+def _refuse_uncallable(service: Service, look: str) -> None:
+    """Raise where there is nobody to ask; ``look`` is the command that shows why."""
+    if not service.instances:
+        raise NotFound(f'service "{service.name}" has no usable instances', f"see why: {look}")
+    if not any(each.speaks_grpc for each in service.instances):
+        protocols = ", ".join(sorted({str(each.protocol) for each in service.instances}))
+        raise CannotCall(f'no instance of "{service.name}" speaks gRPC: {protocols}', f"see: {look}")
 
 
 async def watch(etcd: Etcd | None, request: HealthCheck, rng: Random, show: Show, note: Note) -> int | None:

@@ -44,6 +44,13 @@ def test_an_empty_registry_is_no_error_and_an_unknown_service_is(lbctl: Lbctl, k
     assert lbctl("health", "nobody").status == 4
 
 
+def test_a_service_that_speaks_something_else_cannot_be_asked(lbctl: Lbctl, keys: Keys) -> None:
+    keys({"/rpcx/arith/tcp@127.0.0.1:1": "", "/rpcx/arith/quic@127.0.0.1:2": ""})
+    said = lbctl("health", "arith")
+    assert (said.status, said.out) == (5, "")
+    assert said.err.startswith('error: no instance of "arith" speaks gRPC: quic, tcp\nhint: see: lbctl ls arith')
+
+
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
