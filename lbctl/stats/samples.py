@@ -113,6 +113,11 @@ class Readings:
         """When they were read the last time."""
         return self._at_s
 
+    @property
+    def totals(self) -> Totals:
+        """How they stood then."""
+        return self._totals
+
     def moved(self, totals: Totals) -> bool:
         """Whether anything was counted since, or the calls in flight are not as many as then."""
         return totals != self._totals
