@@ -190,6 +190,11 @@ def test_every_event_of_weight_is_a_line_with_its_words() -> None:
     assert run_page(report).count("<title>3.2s weight 2 -&gt; 3</title>") == 2
 
 
+def test_a_long_command_is_there_whole() -> None:
+    command = "lbctl hammer echo -d '" + "x" * 3000 + "'"
+    assert command in Page(run_page(sample(3, command=command))).words
+
+
 def test_markup_escapes_what_is_not_markup() -> None:
     assert el("p", "<b>", Html("<i></i>"), title='"', cls="x") == '<p class="x" title="&quot;">&lt;b&gt;<i></i></p>'
     assert text("a\x1bb") == "a\\x1bb"

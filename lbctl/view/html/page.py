@@ -12,7 +12,7 @@ from lbctl.stats.saved import report_from
 from lbctl.view.distribution import test_lines, verdict_words
 from lbctl.view.figures import stamp
 from lbctl.view.html import tables
-from lbctl.view.html.markup import Child, Html, data, el
+from lbctl.view.html.markup import Child, Html, data, el, text
 from lbctl.view.html.style import STYLE
 from lbctl.view.html.times import by_percentile_chart, histogram_chart, over_time
 from lbctl.view.load_words import pace_of
@@ -80,8 +80,8 @@ def section(title: str, *parts: Child, small: str = "", note: str = "") -> Html:
 
 
 def whole(words: str) -> Html:
-    """Text of several lines, each of them escaped."""
-    return Html("\n".join(el("span", line)[6:-7] for line in words.rstrip("\n").split("\n")))
+    """Text of several lines, each of them escaped and none of them cut."""
+    return Html("\n".join(text(line, 100_000) for line in words.rstrip("\n").split("\n")))
 
 
 def run_id(document: str) -> str:
