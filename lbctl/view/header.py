@@ -126,9 +126,7 @@ def _totals(report: Report, ui: Ui, width: int, look: Look) -> Span:
     rate = "- rps" if now is None else f"{count(now, 9)} rps"
     spans = [
         coloured(look, style.ok, f" ok {report.ok:,}"),
-        coloured(
-            look, _error_role(report, look), f"err {report.errors:,} ({error_rate(report.errors, report.ended)})"
-        ),
+        coloured(look, _error_role(report, look), f"err {report.errors:,} ({error_rate(report.errors, report.ended)})"),
         plain(f"in-flight {report.in_flight:,}"),
         coloured(look, style.bold, rate),
         *([plain(stream_rates(*ui.series.messages_now()))] if report.streams is not None else []),
