@@ -16,10 +16,10 @@ from typing import Final
 
 from lbctl.stats.histogram import BUCKETS, Histogram
 from lbctl.stats.report import Report
+from lbctl.view.hdr_code import encoded
 
 _TICKS: Final = 5  # per half of the distance that is left
 _HIGHEST_NS: Final = 2**42  # the next power of two above an hour
-_DIGITS: Final = 3
 _LEGEND: Final = '"StartTimestamp","Interval_Length","Interval_Max","Interval_Compressed_Histogram"'
 
 Steps = Iterable[tuple[float, int]]  # microseconds, how many
@@ -111,12 +111,6 @@ def _tag(address: str) -> str:
 
 
 def _interval(at_s: float, seconds: float, steps: Steps, bounds: Histogram) -> str:
-    from hdrh.histogram import HdrHistogram
-
-    found = HdrHistogram(1, _HIGHEST_NS, _DIGITS)
-    longest_ns = 0
-    for middle_us, count in steps:
-        ns = round(min(max(middle_us, bounds.min_us), bounds.max_us) * 1000)
-        found.record_value(ns, count)
-        longest_ns = max(longest_ns, ns)
-    return f"{at_s:.3f},{seconds:.3f},{longest_ns / 1e6:.3f},{found.encode().decode()}"
+    counts = [(round(min(max(us, bounds.min_us), bounds.max_us) * 1000), count) for us, count in steps]
+    longest_ns = max((ns for ns, _ in counts), default=0)
+    return f"{at_s:.3f},{seconds:.3f},{longest_ns / 1e6:.3f},{encoded(counts, _HIGHEST_NS)}"

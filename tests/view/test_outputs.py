@@ -15,6 +15,8 @@ import pytest
 import yaml
 from hdrh.histogram import HdrHistogram
 from hdrh.log import HistogramLogReader
+from hypothesis import given, settings
+from hypothesis import strategies as st
 from prometheus_client.openmetrics.exposition import generate_latest as openmetrics_of
 from prometheus_client.openmetrics.parser import text_string_to_metric_families as read_openmetrics
 from prometheus_client.parser import text_string_to_metric_families as read_prometheus
@@ -23,6 +25,7 @@ from lbctl.model import Code, Origin
 from lbctl.stats.histogram import Histogram
 from lbctl.stats.report import ErrorGroup, Report
 from lbctl.stats.samples import Sampler, Totals
+from lbctl.view.hdr_code import encoded
 from lbctl.view.outputs import OUTPUTS, Manner, written
 from lbctl.view.prometheus import EDGES_US, registry, snapshot
 from tests.view.sample import left_and_joined, open_loop, sample
@@ -237,6 +240,22 @@ def test_the_log_has_an_interval_for_each_sample_and_each_backend_under_its_addr
 def test_the_log_of_a_run_without_samples_is_one_interval(tmp_path: Path) -> None:
     found = intervals(text("hdr-log", replace(run(), samples=(), backends=())), tmp_path)
     assert [(tag, each.get_total_count()) for tag, _, _, each in found] == [(None, 9)]
+
+
+@settings(max_examples=25)
+@given(
+    st.lists(st.tuples(st.one_of(st.integers(0, 5000), st.integers(0, 1 << 42)), st.integers(1, 1 << 40)), max_size=40)
+)
+def test_what_is_encoded_for_hdrhistogram_is_what_its_own_decoder_finds(counts: list[tuple[int, int]]) -> None:
+    theirs = HdrHistogram(1, 1 << 42, 3)
+    for value, count in counts:
+        theirs.record_value(value, count)
+    found = HdrHistogram.decode(encoded(counts, 1 << 42))
+    assert found.get_total_count() == sum(count for _, count in counts)
+    for value, _ in counts:
+        assert found.get_count_at_value(value) == theirs.get_count_at_value(value)
+    assert found.significant_figures == 3
+    assert found.highest_trackable_value == 1 << 42
 
 
 # Prometheus
