@@ -97,6 +97,7 @@ def test_the_document_has_the_whole_and_null_without_a_policy() -> None:
         "throttled": 5,
         "refused": 0,
         "exhausted": 0,
+        "waiting": 0,
         "codes": {"UNAVAILABLE": 40, "RESOURCE_EXHAUSTED": 3},
         "tokens": 7.25,
     }
