@@ -58,9 +58,9 @@ def _method(report: Report, room: int, width: int, look: Look) -> Span:
 
 
 def _pace(report: Report) -> str:
-    if report.load.mode == "closed":
-        return f"c={count(report.concurrency, 6)}"
-    return "as recorded" if report.rps is None else f"open loop {rate(report.rps, 4)}/s"
+    if report.rps is not None:
+        return f"open loop {rate(report.rps, 4)}/s"
+    return "as recorded" if report.load.mode == "open" else f"c={count(report.concurrency, 6)}"
 
 
 def _flag(report: Report, look: Look) -> Span:

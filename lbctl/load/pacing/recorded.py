@@ -16,7 +16,7 @@ class Recorded:
         self._begin_ns = begin_ns  # in the run's time ...
         self._from_ns = from_ns  # ... which is this in the recording's
 
-    def rate(self, at_ns: int) -> None:
+    def rate(self, at_ns: int) -> float | None:
         return None
 
     def words(self, at_ns: int) -> tuple[str, str]:
