@@ -1,31 +1,25 @@
 """A place for the bytecode of the processes that tests start, where they were told to leave none beside the sources.
 
-Without bytecode each of them compiles lbctl anew, which takes longer than most of them run.
+Without bytecode each of them compiles lbctl anew, which takes longer than most of them run. The place is pytest's cache,
+which outlives sessions that are killed, and serves the next one.
 """
 
 from __future__ import annotations
 
 import os
-import shutil
 import sys
-import tempfile
 from collections.abc import Iterator
 
 import pytest
 
-_SHARED = "TESTS_BYTECODE"  # where it is, so that the workers of a session have one
+_SHARED = "TESTS_BYTECODE"  # where it is, for the workers of a session
 
 
-def pytest_configure() -> None:
+def pytest_configure(config: pytest.Config) -> None:
     """Make the place, before workers start."""
-    if sys.dont_write_bytecode and _SHARED not in os.environ:
-        os.environ[_SHARED] = tempfile.mkdtemp(prefix="lbctl-tests-")
-
-
-def pytest_unconfigure() -> None:
-    """End it, when the workers have."""
-    if "PYTEST_XDIST_WORKER" not in os.environ and _SHARED in os.environ:
-        shutil.rmtree(os.environ.pop(_SHARED), ignore_errors=True)
+    cache = getattr(config, "cache", None)
+    if sys.dont_write_bytecode and cache is not None:
+        os.environ.setdefault(_SHARED, str(cache.mkdir("bytecode")))
 
 
 @pytest.fixture(scope="session", autouse=True)

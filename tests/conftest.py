@@ -15,14 +15,14 @@ import pytest
 from hypothesis import settings
 
 import lbctl.etcd  # noqa: F401 - first: it sets what gRPC reads when it is imported
-from tests.bytecode import bytecode, pytest_configure, pytest_unconfigure
+from tests.bytecode import bytecode, pytest_configure
 from tests.etcd_fixture import background_etcd
 
 if TYPE_CHECKING:
     from lbctl.demo.etcd_server import EtcdServer
     from lbctl.etcd.client import Etcd
 
-__all__ = ["bytecode", "etcd", "etcd_server", "frozen", "own_etcd", "pytest_configure", "pytest_unconfigure"]
+__all__ = ["bytecode", "etcd", "etcd_server", "frozen", "own_etcd", "pytest_configure"]
 
 # How fast an example runs is not what is tested. The same examples every time: what fails, fails at the change that
 # broke it. `--hypothesis-profile explore` looks for new ones, and what it finds becomes an `@example`.
