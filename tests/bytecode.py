@@ -1,7 +1,7 @@
 """A place for the bytecode of the processes that tests start, where they were told to leave none beside the sources.
 
-Without bytecode each of them compiles lbctl anew, which takes longer than most of them run. The place is pytest's cache,
-which outlives sessions that are killed, and serves the next one.
+Without bytecode each of them compiles lbctl anew, which takes longer than most of them run. The place is in pytest's
+cache, which outlives sessions that are killed, and serves the next one.
 """
 
 from __future__ import annotations
