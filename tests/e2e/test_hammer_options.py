@@ -278,7 +278,7 @@ async def test_a_run_in_a_pipe_says_how_far_it_is(demo: Standing) -> None:
 async def test_the_result_is_saved_as_it_is_printed(demo: Standing, tmp_path: Path) -> None:
     done = await hammer("echo", "-n", "10", "-o", "json", "--save", "run.json", etcd=demo.etcd, cwd=tmp_path)
     assert (tmp_path / "run.json").read_text() == done.out
-    assert done.err.endswith("\nsaved run.json\n")
+    assert done.err.endswith("\nsaved run.json; HTML: lbctl report run.json -o html\n")
 
 
 async def test_a_saved_result_replaces_an_older_one(demo: Standing, tmp_path: Path) -> None:
