@@ -31,8 +31,8 @@ def _fps(text: str) -> float:
 
 
 @dataclass(frozen=True, slots=True)
-class LoadFlags(Flags):
-    """How much is sent, how fast, and who gets it."""
+class AmountFlags(Flags):
+    """How much is sent, and how fast."""
 
     requests: Annotated[
         int | None,
@@ -89,6 +89,32 @@ class LoadFlags(Flags):
             parse=parse_count,
         ),
     ] = None
+    seed: Annotated[
+        int | None,
+        option(
+            "--seed",
+            text="of every random choice (default: a new one, in the result)",
+            metavar="N",
+            panel=_LOAD,
+            parse=_seed,
+        ),
+    ] = None
+    grace: Annotated[
+        float | None,
+        option(
+            "--grace",
+            text="how long the end waits for calls in flight (default 5s)",
+            metavar="TIME",
+            panel=_LOAD,
+            parse=parse_duration,
+        ),
+    ] = None
+
+
+@dataclass(frozen=True, slots=True)
+class LoadFlags(AmountFlags):
+    """How much is sent, how fast, and who gets it."""
+
     policy: Annotated[  # parsed: typer has no name for what a parser returns
         Any,
         option("--policy", text=listed(), metavar="NAME", panel=_LOAD, parse=parse_policy),
@@ -114,26 +140,6 @@ class LoadFlags(Flags):
             metavar="N",
             panel=_LOAD,
             parse=parse_count,
-        ),
-    ] = None
-    seed: Annotated[
-        int | None,
-        option(
-            "--seed",
-            text="of every random choice (default: a new one, in the result)",
-            metavar="N",
-            panel=_LOAD,
-            parse=_seed,
-        ),
-    ] = None
-    grace: Annotated[
-        float | None,
-        option(
-            "--grace",
-            text="how long the end waits for calls in flight (default 5s)",
-            metavar="TIME",
-            panel=_LOAD,
-            parse=parse_duration,
         ),
     ] = None
 

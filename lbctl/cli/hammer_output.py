@@ -44,14 +44,14 @@ class Sink:
         self._settings = settings
         self._caps = caps
         self._strict = flags.strict
-        self._save = _path(flags.save, service) if flags.save is not None else None
+        self._save = path_of(flags.save, service) if flags.save is not None else None
         self._made = False  # the file of --save is ours and empty
         self.lines = LineWriter()  # to standard output, while the run goes on
 
     def __enter__(self) -> Self:
         refuse_terminal(self._settings)
         if self._save is not None:
-            self._made = _claim(self._save)
+            self._made = claim(self._save)
         return self
 
     def __exit__(
@@ -80,7 +80,7 @@ class Sink:
         """
         number = finished.signal
         report = finished.report and replace(
-            finished.report, command=_command(), stopped_by=_stopper(finished) or finished.report.stopped_by
+            finished.report, command=command_line(), stopped_by=_stopper(finished) or finished.report.stopped_by
         )
         hung_up = number is not None and number == getattr(signal, "SIGHUP", None)
         if report is not None:
@@ -89,7 +89,7 @@ class Sink:
                 self.lines.close()
                 print(self._text(report), flush=True)  # noqa: T201
             if failure is not None:
-                raise NotSaved(f"--save: cannot write {self._save}: {_reason(failure)}")
+                raise NotSaved(f"--save: cannot write {self._save}: {reason_of(failure)}")
             if self._save is not None and not hung_up:
                 self.note(f"saved {self._save}; HTML: lbctl report {shlex.quote(str(self._save))} -o html")
             if not hung_up and _is_registered_and_skewed(report):
@@ -142,7 +142,7 @@ class Sink:
         return written(report, "json", Manner())
 
 
-def _command() -> str:
+def command_line() -> str:
     """What was typed, as it may be shown."""
     return shlex.join(["lbctl", *without_secrets(sys.argv[1:])])
 
@@ -161,7 +161,7 @@ def _is_registered_and_skewed(report: Report) -> bool:
     return report.balance.verdict == "skewed" and any(row.key != row.address for row in report.backends)
 
 
-def _path(save: str, service: str) -> Path:
+def path_of(save: str, service: str) -> Path:
     """The file to save to; ``auto`` makes a name of the service and the time."""
     if save != "auto":
         return Path(save)
@@ -169,17 +169,18 @@ def _path(save: str, service: str) -> Path:
     return Path(f"lbctl-{re.sub(r'[^A-Za-z0-9._-]+', '-', service).strip('-') or 'run'}-{stamp}.json")
 
 
-def _claim(path: Path) -> bool:
+def claim(path: Path) -> bool:
     """See that the file can be written, and tell whether it is new; what an old one holds stays until then."""
     new = not path.exists()
     try:
         path.open("ab").close()
     except OSError as error:
-        raise UsageError(f"--save: cannot write {path}: {_reason(error)}") from None
+        raise UsageError(f"--save: cannot write {path}: {reason_of(error)}") from None
     return new
 
 
-def _reason(error: OSError) -> str:
+def reason_of(error: OSError) -> str:
+    """What the system says of it."""
     return (error.strerror or str(error)).lower()
 
 

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Mapping
+from collections.abc import AsyncIterator, Callable, Iterator, Mapping
+from contextlib import asynccontextmanager
 from dataclasses import dataclass, field, replace
 from typing import Final
 
@@ -92,6 +93,15 @@ class Finished:
     signal: int | None
 
 
+@dataclass(frozen=True, slots=True)
+class Target:
+    """What a load goes to, found once: the service, how its backends are reached, and the call that was meant."""
+
+    service: Service
+    reaching: Reaching
+    calling: Calling
+
+
 async def run(etcd: Etcd | None, clock: Clock, request: Hammer, screen: Screen, tell: Tell) -> Finished:
     """Run the load to its end and return the report.
 
@@ -115,25 +125,13 @@ async def run(etcd: Etcd | None, clock: Clock, request: Hammer, screen: Screen, 
 async def _run(
     etcd: Etcd | None, clock: Clock, request: Hammer, screen: Screen, tell: Tell, interrupts: Interrupts
 ) -> Report:
-    ready = ready_for(request.reach)
-    service = await _service(etcd, request)
-    reaching = _reaching(request, ready)
-    calling = undescribed(request.payload, request.method) or await _described(request, service, reaching, tell)
-    await require(request.policy.name, request.engine, trailers=wants_trailers(request.policy))
-    request = replace(request, plan=request.repeating.plan(request.plan, calling.method))
-    load = Run(_task(request, service, reaching, calling), clock)
+    target = await targeted(etcd, request, tell)
+    load = await load_of(request, target, clock)
     judge = Judge(request.thresholds, request.abort_on)
-    for note in (*request.notes, *request.repeating.notes(calling.method, outgrows=calling.outgrows(REPLAY_BUFFER))):
-        tell.note(f"note: {note}")
-    if request.hash_key is not None and request.hash_key.is_constant:
-        tell.note(one_key(request.hash_key))
+    for note in notes_of(request, target):
+        tell.note(note)
     try:
-        async with followed(etcd, service, load, request.limits, request.layout, request.named_by):
-            tell.note(f"connecting to {backends_of(service)}{_how(reaching, service)} ...")
-            for instance in service.instances:
-                tell.detail(reaching.told(instance))
-            await load.settled()
-            await _require_one(load, service, reaching)
+        async with connected(etcd, request, target, load, tell):
             interrupts.mean(load.stop, load.abort)
             async with screen.showing(load.report, load.hand):
                 with judge.watching(load):
@@ -142,6 +140,47 @@ async def _run(
         return judge.judged(load.report())
     finally:
         await load.aclose()
+
+
+async def targeted(etcd: Etcd | None, request: Hammer, tell: Tell) -> Target:
+    """Find what a load goes to; raises what ``run`` does before its first call."""
+    ready = ready_for(request.reach)
+    service = await _service(etcd, request)
+    reaching = _reaching(request, ready)
+    calling = undescribed(request.payload, request.method) or await _described(request, service, reaching, tell)
+    return Target(service, reaching, calling)
+
+
+async def load_of(request: Hammer, target: Target, clock: Clock) -> Run:
+    """Put the run of a request together, to be closed by the caller; raises UsageError for what the engine cannot."""
+    await require(request.policy.name, request.engine, trailers=wants_trailers(request.policy))
+    request = replace(request, plan=request.repeating.plan(request.plan, target.calling.method))
+    return Run(_task(request, target.service, target.reaching, target.calling), clock)
+
+
+def notes_of(request: Hammer, target: Target) -> Iterator[str]:
+    """What is worth telling before anything is sent, a line each."""
+    calling = target.calling
+    for note in (*request.notes, *request.repeating.notes(calling.method, outgrows=calling.outgrows(REPLAY_BUFFER))):
+        yield f"note: {note}"
+    if request.hash_key is not None and request.hash_key.is_constant:
+        yield one_key(request.hash_key)
+
+
+@asynccontextmanager
+async def connected(etcd: Etcd | None, request: Hammer, target: Target, load: Run, tell: Tell) -> AsyncIterator[None]:
+    """The run follows the registry while the block lasts, which begins once every backend was connected to, or not.
+
+    Raises CannotCall where nobody can be called.
+    """
+    service, reaching = target.service, target.reaching
+    async with followed(etcd, service, load, request.limits, request.layout, request.named_by):
+        tell.note(f"connecting to {backends_of(service)}{_how(reaching, service)} ...")
+        for instance in service.instances:
+            tell.detail(reaching.told(instance))
+        await load.settled()
+        await _require_one(load, service, reaching)
+        yield
 
 
 def _reaching(request: Hammer, ready: Credentials | None) -> Reaching:

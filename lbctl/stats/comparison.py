@@ -136,11 +136,11 @@ def compare(groups: Sequence[Group]) -> Comparison:
 
 def _difference(metric: Metric, base: Group, other: Group) -> Difference:
     before, now = base.estimate(metric), other.estimate(metric)
-    change = _relative(metric, before, now) if metric.relative else apart(before, now)
-    return Difference(metric, before, now, change, _verdict(metric, change))
+    change = relative(metric, before, now) if metric.relative else apart(before, now)
+    return Difference(metric, before, now, change, verdict_of(metric, change))
 
 
-def _relative(metric: Metric, base: Estimate, other: Estimate) -> Estimate:
+def relative(metric: Metric, base: Estimate, other: Estimate) -> Estimate:
     """The change as a part of the base's figure: the difference of the logarithms."""
     least = _LEAST_US if metric.unit == "us" else 0.0
     if base.value is None or other.value is None or max(base.value, least) <= 0 or max(other.value, least) <= 0:
@@ -155,7 +155,8 @@ def _logged(found: Estimate, least: float) -> Estimate:
     return Estimate(*(None if end is None or end <= 0 else log(end) for end in raised))
 
 
-def _verdict(metric: Metric, change: Estimate) -> str:
+def verdict_of(metric: Metric, change: Estimate) -> str:
+    """Say what the interval of a change shows."""
     if change.value is None or (change.low is None and change.high is None):
         return UNJUDGED if metric.name in ("max", "max_delta") or change.value is None else UNSURE
     if change.low is not None and change.low > 0:
@@ -166,8 +167,14 @@ def _verdict(metric: Metric, change: Estimate) -> str:
 
 
 def _notes(groups: Sequence[Group]) -> Iterator[str]:
-    """What else differs than what is compared, or is not there."""
-    reports = [run.report for group in groups for run in group.runs]
+    yield from unlike([run.report for group in groups for run in group.runs])
+    few = [group.label for group in groups if 1 < len(group.runs) < 5]
+    if few:
+        yield "5 repetitions or more make an interval of 95 %; of fewer it is the range of the runs"
+
+
+def unlike(reports: Sequence[Report]) -> Iterator[str]:
+    """What else differs than what is compared, or is not there, a sentence each."""
     for what, values in (
         ("services", {report.service for report in reports}),
         ("methods", {report.method for report in reports}),
@@ -179,6 +186,3 @@ def _notes(groups: Sequence[Group]) -> Iterator[str]:
     cut = [report for report in reports if report.end_reason in ("interrupted", "aborted", "error", "max_errors")]
     if cut:
         yield f"{len(cut)} of {len(reports)} runs did not come to their end"
-    few = [group.label for group in groups if 1 < len(group.runs) < 5]
-    if few:
-        yield "5 repetitions or more make an interval of 95 %; of fewer it is the range of the runs"

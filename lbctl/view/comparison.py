@@ -30,7 +30,7 @@ _TITLES = {
 def comparison_text(found: Comparison, look: Look | None = None) -> str:
     """Return the tables, without the last line's end."""
     look = look or Look(PLAIN, UNICODE)
-    parts = [_overview(found, look), *(_against(found, group, rows, look) for group, rows in found.against())]
+    parts = [_overview(found, look), *(against(found, group, rows, look) for group, rows in found.against())]
     parts.append([look.paint(look.style.muted, line) for line in wrap(MEANING, _WIDTH)])
     return "\n\n".join("\n".join(line.rstrip() for line in part) for part in parts)
 
@@ -71,7 +71,8 @@ def _note(text: str) -> list[str]:
     return wrap(text, _WIDTH, initial_indent="  ! ", subsequent_indent="    ", break_on_hyphens=False)
 
 
-def _against(found: Comparison, group: Group, rows: Sequence[Difference], look: Look) -> list[str]:
+def against(found: Comparison, group: Group, rows: Sequence[Difference], look: Look) -> list[str]:
+    """Return the table of these differences of one group from the base."""
     title = f"{_label(group, look)} against {_label(found.base, look)}"
     table = [["METRIC", "BASE", "NOW", "DIFFERENCE", "INTERVAL", "VERDICT"], *(_row(each) for each in rows)]
     lines = _aligned(table, look, left=(0, 5))
