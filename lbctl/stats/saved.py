@@ -6,39 +6,33 @@ which.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from datetime import datetime
 from math import inf
-from typing import Final, TypeVar
+from typing import Final
 
-from lbctl.model import Code, Event, Origin
 from lbctl.stats.histogram import Histogram
-from lbctl.stats.outcome import Outcome
-from lbctl.stats.report import (
-    BackendRow,
-    Balance,
-    Candidate,
-    ErrorGroup,
-    Explanation,
-    Generator,
-    Load,
-    Repeated,
-    Report,
-    Starts,
-    Streams,
-    Warmed,
+from lbctl.stats.report import BackendRow, Balance, Load, Report, Warmed
+from lbctl.stats.saved_parts import (
+    codes_from,
+    error_group_from,
+    event_from,
+    explanation_from,
+    generator_from,
+    guards_from,
+    histogram_from,
+    outcome_from,
+    repeated_from,
+    sample_from,
+    starts_from,
+    streams_from,
 )
-from lbctl.stats.samples import Sample, Times
 from lbctl.stats.saved_values import NotARun, Part
 from lbctl.stats.saved_wire import waits_from, wire_from
-from lbctl.stats.streams import Spread
 
 __all__ = ["RUN", "NotARun", "lacking", "report_from"]
 
 RUN: Final = "lbctl.run/v1"
 _KIND: Final = "lbctl.run/"
-
-E = TypeVar("E")
 
 
 def lacking(report: Report) -> tuple[str, ...]:
@@ -82,33 +76,33 @@ def report_from(document: object) -> Report:
         attempts=run.whole("attempts"),
         retries=run.whole("retries", 0),
         in_flight=run.whole("in_flight", 0),
-        codes=_codes(run, "codes"),
-        error_groups=tuple(map(_error_group, run.parts("error_groups"))),
-        latency=_histogram(times, "latency"),
-        service_time=_histogram(times, "service"),
-        wait=_histogram(times, "wait"),
-        first_byte=_histogram(times, "first_byte"),
+        codes=codes_from(run, "codes"),
+        error_groups=tuple(map(error_group_from, run.parts("error_groups"))),
+        latency=histogram_from(times, "latency"),
+        service_time=histogram_from(times, "service"),
+        wait=histogram_from(times, "wait"),
+        first_byte=histogram_from(times, "first_byte"),
         balance=_balance(run.part("balance")),
         backends=_backends(run, times.maybe_part("backends") or Part({}, "histograms.backends")),
-        events=tuple(map(_event, run.parts("events"))),
-        generator=_generator(run.part("generator")),
+        events=tuple(map(event_from, run.parts("events"))),
+        generator=generator_from(run.part("generator")),
         rps=at_end.maybe("rps"),
-        starts=_starts(run.part("generator"), times),
-        streams=_streams(run.maybe_part("streams"), times),
+        starts=starts_from(run.part("generator"), times),
+        streams=streams_from(run.maybe_part("streams"), times),
         wire=wire_from(wire),
         waits=waits_from(wire.maybe_part("waits")),
-        explanation=_explanation(run.maybe_part("explanation")),
+        explanation=explanation_from(run.maybe_part("explanation")),
         retried=_retried(run, wire),
-        repeated=_repeated(run.maybe_part("repeated")),
-        guards=_guards(run.maybe_part("guards")),
+        repeated=repeated_from(run.maybe_part("repeated")),
+        guards=guards_from(run.maybe_part("guards")),
         turned_away=run.counts("turned_away"),
         hash_key=run.word("hash_key"),
-        samples=tuple(map(_sample, run.parts("samples"))),
+        samples=tuple(map(sample_from, run.parts("samples"))),
         command=run.word("command") or "",
         stopped_by=run.word("stopped_by") or "",
         warmed=_warmed(run.maybe_part("warmup")),
-        thresholds=tuple(map(_outcome, run.parts("thresholds"))),
-        abort_on=tuple(map(_outcome, run.parts("abort_on"))),
+        thresholds=tuple(map(outcome_from, run.parts("thresholds"))),
+        abort_on=tuple(map(outcome_from, run.parts("abort_on"))),
     )
 
 
@@ -159,46 +153,6 @@ def _warmed(warmed: Part | None) -> Warmed | None:
     return Warmed(warmed.whole("requests"), warmed.whole("errors"), warmed.number("duration_s"))
 
 
-def _named(part: Part, name: str, table: Mapping[str, E]) -> E:
-    """The member of an enumeration that the text under a name is."""
-    text = part.text(name)
-    if text not in table:
-        raise part.refuse(name, f"{text[:40]!r} is not one of {', '.join(table)}")
-    return table[text]
-
-
-_CODES: Final[Mapping[str, Code]] = Code.__members__
-_ORIGINS: Final[Mapping[str, Origin]] = {origin.value: origin for origin in Origin}
-
-
-def _codes(part: Part, name: str) -> dict[Code, int]:
-    counts = part.counts(name)
-    unknown = next((code for code in counts if code not in _CODES), None)
-    if unknown is not None:
-        raise part.refuse(name, f"{unknown[:40]!r} is no gRPC status code")
-    return {_CODES[code]: count for code, count in counts.items()}
-
-
-def _error_group(group: Part) -> ErrorGroup:
-    return ErrorGroup(
-        code=_named(group, "code", _CODES),
-        origin=_named(group, "origin", _ORIGINS),
-        message=group.text("message"),
-        count=group.whole("count"),
-        backends=group.counts("backends"),
-    )
-
-
-def _histogram(times: Part, name: str) -> Histogram:
-    found = times.maybe_part(name)
-    if found is None:
-        return Histogram()
-    try:
-        return Histogram.of_state(found.plain)
-    except ValueError as error:
-        raise times.refuse(name, str(error)) from None
-
-
 def _balance(balance: Part) -> Balance:
     return Balance(
         expectation=balance.text("expectation"),
@@ -224,7 +178,7 @@ def _backends(run: Part, times: Part) -> tuple[BackendRow, ...]:
         key = row.text("key")
         name = key if key not in taken else f"{key} {row.text('address')}"  # its address changed
         taken.add(name)
-        found.append(_backend(row, _histogram(times, name), picks))
+        found.append(_backend(row, histogram_from(times, name), picks))
     return tuple(found)
 
 
@@ -242,7 +196,7 @@ def _backend(row: Part, latency: Histogram, picks: int) -> BackendRow:
         errors=row.whole("errors"),
         cancelled=row.whole("cancelled", 0),
         in_flight=row.whole("in_flight", 0),
-        codes=_codes(row, "codes"),
+        codes=codes_from(row, "codes"),
         latency=latency,
         joined_s=row.number("joined_s", 0.0),
         left_s=row.maybe("left_s"),
@@ -273,105 +227,3 @@ def _retried(run: Part, wire: Part) -> dict[str, int]:
     found = {why: count for why, count in wire.counts("retries").items() if count}
     policy = run.whole("retries", 0) - sum(found.values())
     return {**found, **({"policy": policy} if policy > 0 else {})}
-
-
-def _event(event: Part) -> Event:
-    return Event(
-        event.number("t_s"), event.text("kind"), event.word("backend"), event.text("text"), event.text("level", "info")
-    )
-
-
-def _generator(generator: Part) -> Generator:
-    return Generator(
-        generator.text("engine"),
-        generator.number("cpu_s"),
-        generator.number("busy"),
-        generator.number("lag_p99_ms"),
-        generator.texts("warnings"),
-    )
-
-
-def _starts(generator: Part, times: Part) -> Starts | None:
-    if "start" not in times:
-        return None
-    return Starts(generator.whole("late_starts", 0), _histogram(times, "start"))
-
-
-def _streams(streams: Part | None, times: Part) -> Streams | None:
-    if streams is None:
-        return None
-    return Streams(
-        sent=streams.whole("sent"),
-        received=streams.whole("received"),
-        sent_per_call=_spread(streams.maybe_part("sent_per_call")),
-        received_per_call=_spread(streams.maybe_part("per_call")),
-        gaps=_histogram(times, "gap"),
-    )
-
-
-def _spread(spread: Part | None) -> Spread | None:
-    return None if spread is None else Spread(spread.whole("min"), spread.number("mean"), spread.whole("max"))
-
-
-def _explanation(found: Part | None) -> Explanation | None:
-    if found is None:
-        return None
-    return Explanation(
-        pick=found.whole("pick"),
-        policy=found.text("policy"),
-        backend=found.text("backend"),
-        hash_key=found.word("hash_key"),
-        text=found.text("text"),
-        columns=found.texts("columns"),
-        candidates=tuple(
-            Candidate(each.text("key"), each.text("address"), each.texts("figures"))
-            for each in found.parts("candidates")
-        ),
-    )
-
-
-def _repeated(found: Part | None) -> Repeated | None:
-    if found is None:
-        return None
-    counts = ("sent", "cancelled", "throttled", "refused", "exhausted")
-    return Repeated(
-        policy=found.text("policy"),
-        max_attempts=found.whole("max_attempts"),
-        **{name: found.whole(name) for name in counts},
-        waiting=found.whole("waiting", 0),
-        codes=_codes(found, "codes"),
-        tokens=found.maybe("tokens"),
-    )
-
-
-def _guards(guards: Part | None) -> dict[str, dict[str, str]]:
-    return {} if guards is None else {name: guards.words(name) for name in guards.names()}
-
-
-def _outcome(found: Part) -> Outcome:
-    return Outcome(
-        expr=found.text("expr"),
-        ok=found.truth("ok"),
-        value=found.maybe("value"),
-        unit=found.text("unit", ""),
-        limit=found.number("limit", 0.0),
-        backend=found.word("backend"),
-        reason=found.text("reason", ""),
-    )
-
-
-def _sample(sample: Part) -> Sample:
-    p50, p90, p99, most = (sample.maybe(f"{name}_ms") for name in ("p50", "p90", "p99", "max"))
-    times = None if p50 is None or p90 is None or p99 is None or most is None else Times(p50, p90, p99, most)
-    return Sample(
-        t_s=sample.number("t_s"),
-        seconds=sample.number("seconds"),
-        requests=sample.whole("requests"),
-        ok=sample.whole("ok"),
-        errors=sample.whole("errors"),
-        cancelled=sample.whole("cancelled", 0),
-        dropped=sample.whole("dropped", 0),
-        retries=sample.whole("retries", 0),
-        in_flight=sample.whole("in_flight", 0),
-        latency=times,
-    )
