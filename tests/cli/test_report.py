@@ -209,12 +209,20 @@ def test_usage_mistakes_are_told(lbctl: Lbctl) -> None:
     assert lbctl("report").status == 2
 
 
-def test_a_page_is_not_written_to_a_terminal() -> None:
-    run = saved("run.json", RUN)
+@pytest.mark.parametrize(
+    "command",
+    [
+        ("report", "run.json"),
+        ("hammer", "--backends", "127.0.0.1:1", "pkg.Service/Method", "--binary-file", os.devnull),
+    ],
+    ids=lambda command: str(command[0]),
+)
+def test_a_page_is_not_written_to_a_terminal(command: tuple[str, ...]) -> None:
+    saved("run.json", RUN)
     master, slave = pty.openpty()
     try:
         done = subprocess.run(
-            [sys.executable, "-m", "lbctl", "report", run, "-o", "html"],
+            [sys.executable, "-m", "lbctl", *command, "-o", "html"],
             stdout=slave,
             stderr=subprocess.PIPE,
             timeout=60,
