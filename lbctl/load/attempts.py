@@ -110,6 +110,9 @@ class Attempts(ABC):
                 for call, reply in cast("list[tuple[Batch, Reply]]", baskets.replies)
                 if not self._passes(lane, call, reply, now_ns)
             ]
+        if baskets.early:  # when a reply began counts for calls that end with it
+            ending = {*baskets.done, *(call for call, _ in baskets.replies)}
+            baskets.early = [(call, at) for call, at in baskets.early if call in ending]
 
     @abstractmethod
     def goes_on(self, lane: Lane, call: Batch, reply: Reply, now_ns: int) -> bool:
