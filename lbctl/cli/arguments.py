@@ -16,6 +16,13 @@ def parse_service(text: str) -> str:
     return text
 
 
+def parse_method(text: str) -> str:
+    """A method, or the end of one; raises ValueError for one that is blank."""
+    if not text.strip():
+        raise ValueError("it is empty (give package.Service/Method, or leave it out for the health check)")
+    return text
+
+
 def parse_where(text: str) -> str:
     """An address, or a key; raises ValueError for one that is blank, such as that of a variable that is not set."""
     if not text.strip():

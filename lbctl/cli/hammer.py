@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from lbctl.cli.arguments import parse_method, parse_service
 from lbctl.cli.connection_options import ConnectionFlags
 from lbctl.cli.guard_options import GuardFlags
 from lbctl.cli.hammer_options import LoadFlags, ResultFlags
@@ -15,9 +16,11 @@ from lbctl.cli.hash_key_options import HashKeyFlags
 from lbctl.cli.options import detail, with_settings
 from lbctl.cli.output_options import OutputFlags
 from lbctl.cli.pacing_options import PacingFlags
+from lbctl.cli.request_data_options import DataFlags
 from lbctl.cli.request_options import RequestFlags, StreamFlags
 from lbctl.cli.retry_options import RetryFlags
 from lbctl.cli.settings import Settings
+from lbctl.cli.values import option_parser
 from lbctl.cli.verdict_options import VerdictFlags, conditions_of, thresholds_of
 from lbctl.view.outputs import OUTPUTS
 
@@ -39,6 +42,8 @@ EXAMPLES = (
     "lbctl hammer echo -r 2k -z 30s --policy weighted_random --seed 7 -o json > run.json",
     "lbctl hammer echo --stages 10s@500,20s@500:2k,30s@2k --arrival poisson --warmup 5s",
     'lbctl hammer echo Echo/Chat -d \'[{"message": "a"}, {"message": "b"}]\' --stream-interval 10ms',
+    "lbctl hammer shop Cart/Add -D carts.csv --data-order random --metadata-from tenant=x-tenant",
+    "lbctl hammer shop --mix traffic.yaml -r 500 -z 1m",
     "lbctl hammer shop Cart/Get --tls-ca ca.pem -H 'authorization: Bearer ${TOKEN}' --expand-headers",
     "lbctl hammer echo -z 60s --health-check --outlier-detection interval=5s,base-ejection-time=10s",
     "lbctl hammer echo -z 60s --breaker consecutive,failures=3,open-time=2s --when-all-out fail --slow-start",
@@ -51,13 +56,19 @@ def hammer(
     service: Annotated[
         str | None,
         typer.Argument(
-            metavar="SERVICE", help="key prefix, or last part of a name; optional with --backends", show_default=False
+            metavar="SERVICE",
+            help="key prefix, or last part of a name; optional with --backends",
+            parser=option_parser(parse_service),
+            show_default=False,
         ),
     ] = None,
     method: Annotated[
         str | None,
         typer.Argument(
-            metavar="METHOD", help="package.Service/Method, or the end of it if that is clear", show_default=False
+            metavar="METHOD",
+            help="package.Service/Method, or the end of it if that is clear",
+            parser=option_parser(parse_method),
+            show_default=False,
         ),
     ] = None,
     *,
@@ -65,6 +76,7 @@ def hammer(
     pacing: PacingFlags,
     hash_keys: HashKeyFlags,
     request: RequestFlags,
+    data: DataFlags,
     stream: StreamFlags,
     again: RetryFlags,
     guards: GuardFlags,
@@ -97,6 +109,7 @@ def hammer(
         again=again,
         guards=guards,
         pacing=pacing,
+        data=data,
     )
     caps = caps_for(settings, result)
     wanted = replace(wanted, thresholds=thresholds_of(verdict, settings), abort_on=conditions_of(verdict, settings))

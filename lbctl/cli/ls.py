@@ -7,8 +7,9 @@ from collections.abc import Callable
 from contextlib import suppress
 from typing import TYPE_CHECKING
 
+from lbctl.cli.arguments import AnyServiceArgument
 from lbctl.cli.explaining import explain_key
-from lbctl.cli.ls_options import Check, Everything, Expect, Explain, Follow, Label, Service, Sort
+from lbctl.cli.ls_options import Check, Everything, Expect, Explain, Follow, Label, Sort
 from lbctl.cli.options import with_settings
 from lbctl.cli.settings import Settings
 from lbctl.errors import ExitCode, UsageError
@@ -42,7 +43,7 @@ FORMATS = ("table", "wide", "json", "yaml", "csv", "name")
 
 @with_settings(outputs=FORMATS, layouts=True, headers=True, backends=True)
 def ls(
-    service: Service = None,
+    service: AnyServiceArgument = None,
     label: Label = None,
     sort: Sort = None,
     check: Check = None,

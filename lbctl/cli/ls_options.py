@@ -17,7 +17,6 @@ def _sort(text: str) -> str:
     return text
 
 
-Service = Annotated[str | None, typer.Argument(metavar="SERVICE", show_default=False)]
 Label = Annotated[
     list[Any] | None,
     typer.Option(

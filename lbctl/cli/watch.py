@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from lbctl.cli.arguments import ServiceArgument
 from lbctl.cli.options import with_settings
 from lbctl.cli.settings import Settings
 from lbctl.cli.values import option_parser, parse_positive_duration
@@ -31,7 +32,7 @@ EXAMPLES = ("lbctl watch echo", "lbctl watch echo --interval 5s", "lbctl watch e
 
 @with_settings(outputs=("text", "jsonl"), layouts=True, backends=True)
 def watch(
-    service: Annotated[str, typer.Argument(metavar="SERVICE", help="key prefix, or last part of a name")],
+    service: ServiceArgument,
     interval: Annotated[
         float | None,
         typer.Option(

@@ -142,6 +142,11 @@ def test_an_etcd_that_does_not_answer_ends_with_3(lbctl: Lbctl, command: str) ->
         (("register",), (A, "--dry-run"), "SERVICE': it is empty"),
         (("register", "echo"), ("--dry-run",), "is no address to register"),
         (("health",), (), "SERVICE': it is empty"),
+        (("ls",), (), "SERVICE': it is empty"),
+        (("watch",), (), "SERVICE': it is empty"),
+        (("doctor",), (), "SERVICE': it is empty"),
+        (("hammer",), (), "SERVICE': it is empty"),
+        (("hammer", "echo"), (), "METHOD': it is empty (give package.Service/Method, or leave it out"),
     ],
 )
 def test_an_argument_that_is_blank_is_no_name(
