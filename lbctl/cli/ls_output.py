@@ -44,7 +44,8 @@ class LsPrinter:
 
         if moment.notice:
             self._note(f"note: {moment.notice}")
-        for row in change_rows(moment.changes, moment.shares, moment.revision, self._caps.out_style):
+        style = self._caps.out_style
+        for row in change_rows(moment.changes, moment.shares, moment.revision, style, moment.kept):
             print(row, flush=True)  # noqa: T201
 
     def _text(self, listing: Listing, *, one: bool) -> str:

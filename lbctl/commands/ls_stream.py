@@ -21,12 +21,16 @@ _Spot = tuple[str, str, str, Endpoint]  # layout, prefix and name of a service, 
 
 
 class Moment(NamedTuple):
-    """What changed in the listed services at one revision; or news about the connection, in words."""
+    """What changed in the listed services at one revision; or news about the connection, in words.
+
+    ``kept`` are keys of backends that left which are still there, and the layout that has each now, "" for none.
+    """
 
     revision: int
     changes: tuple[Change, ...] = ()
     shares: Mapping[Identity, float] = {}
     notice: str = ""
+    kept: Mapping[str, str] = {}
 
 
 async def stream(etcd: Etcd, listing: Listing, request: Ls, show: Callable[[Moment], None]) -> None:
@@ -41,7 +45,7 @@ async def stream(etcd: Etcd, listing: Listing, request: Ls, show: Callable[[Mome
                 show(Moment(update.revision, notice=update.notice.text))
             after = replace(before, services=(update.service,), invalid=update.invalid, revision=update.revision)
             after = select(after, replace(request, service=None))
-            show(backends.take(after))
+            show(backends.take(after)._replace(kept=update.kept))
 
 
 async def _stream_all(etcd: Etcd, before: Registry, request: Ls, show: Callable[[Moment], None]) -> None:

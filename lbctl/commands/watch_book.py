@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from lbctl.commands.watch_differences import differences
 from lbctl.discovery.backends import decisive, distinct
+from lbctl.discovery.changes import became
 from lbctl.discovery.listing import shares
 from lbctl.discovery.watch_report import WatchReport, WatchRow
 from lbctl.model import Endpoint, Event, Identity, Instance, Invalid, Service
@@ -106,7 +107,7 @@ class Book:
         """
         self.revision = revision
         fresh = _by_address(service.instances)
-        kept = {key: _what_else(layout, service) for key, layout in layouts.items()}
+        kept = {key: became(layout, service.layout) for key, layout in layouts.items()}
         kept |= {each.key: "its key is unusable now" for each in invalid}
         kept |= {each.key: "its key has another address now" for each in service.instances}
         gone = sorted(self._known.keys() - fresh.keys(), key=lambda each: self._known[each].instance.identity)
@@ -317,10 +318,3 @@ def _state(known: _Known) -> str:
     if known.health is None:
         return "unknown"
     return "ready" if known.health.status in _FINE else "down"
-
-
-def _what_else(layout: str, service: Service) -> str:
-    """Say what became of a key of the service that is still there, and not the service's any more."""
-    if not layout:
-        return "its key is no registration now"
-    return f"its key is of {'another service' if layout == service.layout else f'the layout {layout}'} now"

@@ -16,7 +16,7 @@ class Op(StrEnum):
     LEFT = "left"
     MOVED = "moved"  # another address under the same key
     WEIGHT = "weight"
-    CHANGED = "changed"  # anything else a client could notice, or registered anew
+    CHANGED = "changed"  # anything else a client could notice, such as the layout; or registered anew
     INVALID = "invalid"  # a key became unusable, or an unusable one appeared
 
 
@@ -67,12 +67,19 @@ def compare(old: Instance | None, new: Instance) -> Change | None:
         return None
     if old.endpoint != new.endpoint:
         return Change(Op.MOVED, new.key, old, new)
-    if old.effective_weight != new.effective_weight:
+    if old.layout == new.layout and old.effective_weight != new.effective_weight:
         return Change(Op.WEIGHT, new.key, old, new)
     return Change(Op.CHANGED, new.key, old, new) if _visible(old) != _visible(new) else None
 
 
+def became(layout: str, former: str) -> str:
+    """Say what a key is that left a service of the layout ``former`` and is still there; "" is no registration."""
+    if not layout:
+        return "its key is no registration now"
+    return f"its key is of {'another service' if layout == former else f'the layout {layout}'} now"
+
+
 def _visible(instance: Instance) -> tuple[object, ...]:
     """Leave out what a mere renewal changes: lease and revision."""
-    facts = (instance.protocol, instance.secure, instance.status, instance.warnings, instance.create_revision)
-    return (*facts, dict(instance.metadata), instance.weight)
+    facts = (instance.layout, instance.protocol, instance.secure, instance.status, instance.warnings)
+    return (*facts, instance.create_revision, dict(instance.metadata), instance.weight)
