@@ -20,7 +20,7 @@ from lbctl.cli.suggestions import again
 from lbctl.errors import CannotCall, ExitCode, LbctlError, UsageError
 
 if TYPE_CHECKING:
-    from lbctl.cli.hammer_options import ResultFlags
+    from lbctl.cli.hammer_options import ScreenFlags
     from lbctl.cli.settings import Settings
     from lbctl.commands.hammer import Finished
     from lbctl.stats.report import Report
@@ -40,10 +40,10 @@ class Sink:
     the run.
     """
 
-    def __init__(self, settings: Settings, caps: Caps, flags: ResultFlags, service: str) -> None:
+    def __init__(self, settings: Settings, caps: Caps, flags: ScreenFlags, service: str, *, strict: bool = False) -> None:
         self._settings = settings
         self._caps = caps
-        self._strict = flags.strict
+        self._strict = strict
         self._save = path_of(flags.save, service) if flags.save is not None else None
         self._made = False  # the file of --save is ours and empty
         self.lines = LineWriter()  # to standard output, while the run goes on
@@ -95,8 +95,9 @@ class Sink:
             if not hung_up and _is_registered_and_skewed(report):
                 looking = again(self._settings).command("doctor", report.service, options=("--probe", "1000"))
                 self.note(f"hint: {looking}")
-        if report is not None and report.end_reason == "error":
-            raise _given_up(report)
+        failed = _failed(finished)
+        if failed is not None:
+            raise failed
         if report is not None and not hung_up:
             self._judge(report, number)
         return ExitCode.OK if number is None else 128 + number
@@ -182,6 +183,14 @@ def claim(path: Path) -> bool:
 def reason_of(error: OSError) -> str:
     """What the system says of it."""
     return (error.strerror or str(error)).lower()
+
+
+def _failed(finished: Finished) -> LbctlError | None:
+    """Why the run could not go on to its end, if it could not."""
+    report = finished.report
+    if finished.failure is not None or report is None or report.end_reason != "error":
+        return finished.failure
+    return _given_up(report)
 
 
 def _given_up(report: Report) -> CannotCall:

@@ -13,20 +13,20 @@ from lbctl.cli.connection_options import DEFAULT_ENGINE, ConnectionFlags
 from lbctl.cli.guard_options import GuardFlags, guards_of
 from lbctl.cli.hammer_options import LoadFlags
 from lbctl.cli.hash_key_options import HashKeyFlags, source_for
-from lbctl.cli.metadata import first_variable, headers
+from lbctl.cli.metadata import first_variable
 from lbctl.cli.pacing_options import PacingFlags, schedule_of
 from lbctl.cli.policy_options import chosen
-from lbctl.cli.request_files import read_binary, read_data
+from lbctl.cli.request_data_options import DataFlags
 from lbctl.cli.request_options import RequestFlags, StreamFlags
+from lbctl.cli.request_payload import payload_of
 from lbctl.cli.retry_options import RetryFlags, balanced, configured
 from lbctl.cli.service_guards import guarded
 from lbctl.cli.settings import Settings
-from lbctl.commands.calling import Payload, Streaming
+from lbctl.commands.calling import Streaming
 from lbctl.commands.hammer import Hammer
 from lbctl.errors import UsageError
 from lbctl.load.plan import MAX_OUTSTANDING, Plan
 from lbctl.model import Endpoint, Instance
-from lbctl.rpc.check import parse_check
 from lbctl.rpc.options import ConnectionOptions
 from lbctl.wire.limits import MAX_MESSAGE, OWN_STREAM_LIMIT, Limits
 
@@ -39,11 +39,13 @@ _SEEDS: Final = 1 << 31
 Weighted = Sequence[tuple[Endpoint, int]]
 
 
-def split_target(service: str | None, method: str | None, *, direct: bool) -> tuple[str, str | None]:
+def split_target(
+    service: str | None, method: str | None, *, direct: bool, command: str = "hammer"
+) -> tuple[str, str | None]:
     """SERVICE and METHOD. With ``--backends`` a lone ``package.Service/Method`` is a method; it names the service."""
     if service is None:
         if not direct:
-            raise UsageError("hammer needs a SERVICE", "see what there is: lbctl ls")
+            raise UsageError(f"{command} needs a SERVICE", "see what there is: lbctl ls")
         return "backends", None
     if method is None and direct and "/" in service:
         return service.strip("/").partition("/")[0], service
@@ -63,8 +65,11 @@ def build(
     again: RetryFlags | None = None,
     guards: GuardFlags | None = None,
     pacing: PacingFlags | None = None,
+    data: DataFlags | None = None,
 ) -> Hammer:
     """The whole request, every default in its place. Raises UsageError for options that contradict each other."""
+    if data is not None and data.mix is not None and method is not None:
+        raise UsageError(f"--mix names the methods, and {method} is one more", "leave METHOD out, or add it to the mix")
     plan = _plan(load, pacing or PacingFlags(), request)
     repeating = configured(again or RetryFlags(), timeout_given=request.timeout is not None)
     found = balanced(repeating.config, load.policy, settings.policy)
@@ -80,7 +85,7 @@ def build(
         hash_key=source_for(policy, hash_keys or HashKeyFlags()),
         plan=plan,
         seed=SystemRandom().randrange(_SEEDS) if load.seed is None else load.seed,
-        payload=_payload(request, _streaming(stream, plan.timeout_s), environ),
+        payload=payload_of(request, data or DataFlags(), _streaming(stream, plan.timeout_s), environ),
         reach=settings.reach,
         connection=_connection(connection, settings.reach.connect_timeout_s),
         engine=connection.engine or DEFAULT_ENGINE,
@@ -138,24 +143,6 @@ def slips(request: RequestFlags) -> Iterator[str]:
         variable = None if request.expand_headers else first_variable(value)
         if variable:
             yield f"metadata {name} is sent with {variable} as it stands; --expand-headers replaces it"
-
-
-def _payload(request: RequestFlags, streaming: Streaming, environ: Mapping[str, str]) -> Payload:
-    raw = read_binary(request.binary_file, with_data=request.data is not None)
-    text, source = read_data(request.data)
-    pairs = (*(request.metadata or ()), *(request.header or ()))
-    if request.check is not None:
-        parse_check(request.check)  # what is wrong without a schema is told before anybody is asked for one
-    return Payload(
-        data=text,
-        source=source,
-        raw=raw,
-        metadata=headers(pairs, environ if request.expand_headers else None),
-        sensitive=frozenset(name.encode() for name in request.sensitive or ()),
-        gzip=request.compress is not None,
-        streaming=streaming,
-        check=request.check,
-    )
 
 
 def _streaming(flags: StreamFlags, timeout_s: float) -> Streaming:

@@ -11,6 +11,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import Final
 
 from lbctl.errors import UsageError
+from lbctl.wire.header_value import header_value
 
 Pair = tuple[str, str]
 Headers = tuple[tuple[bytes, bytes], ...]
@@ -31,7 +32,6 @@ _RESERVED: Final = frozenset(
     }
 )
 _VARIABLE: Final = re.compile(r"\$\{(\w+)\}")
-_BASE64: Final = re.compile(r"[A-Za-z0-9+/_-]*={0,2}")
 
 
 def parse_name(text: str) -> str:
@@ -87,10 +87,11 @@ def _strings(name: str, values: object) -> Sequence[str]:
 
 def headers(pairs: Iterable[Pair], environ: Mapping[str, str] | None) -> Headers:
     """The header fields to send; with ``environ`` ``${NAME}`` in values is replaced. Raises UsageError."""
-    return tuple((name.encode(), _value(name, _expanded(name, value, environ))) for name, value in pairs)
+    return tuple((name.encode(), header_value(name, expanded(name, value, environ))) for name, value in pairs)
 
 
-def _expanded(name: str, value: str, environ: Mapping[str, str] | None) -> str:
+def expanded(name: str, value: str, environ: Mapping[str, str] | None) -> str:
+    """The value with ``${NAME}`` replaced, where there is an ``environ``. Raises UsageError for one that is not set."""
     if environ is None:
         return value
 
@@ -106,37 +107,3 @@ def first_variable(value: str) -> str:
     """The first ``${NAME}`` in the value; nothing if there is none."""
     found = _VARIABLE.search(value)
     return found[0] if found else ""
-
-
-def _value(name: str, value: str) -> bytes:
-    if name.endswith("-bin"):
-        return _binary(value)
-    bad = next((at for at, char in enumerate(value) if not " " <= char <= "~"), None)
-    if bad is not None:
-        kind = "is not ASCII" if ord(value[bad]) > 127 else "is a control character"
-        raise UsageError(
-            f"metadata {name}: character {bad + 1} of the value {kind}", f"send it as {name}-bin, or percent-encode it"
-        )
-    return value.encode()
-
-
-def _binary(value: str) -> bytes:
-    from base64 import b64encode
-
-    decoded = [_decoded(part.strip(" \t")) for part in value.split(",")]
-    parts = [value.encode("utf-8", "surrogateescape")] if None in decoded else decoded
-    return b",".join(b64encode(part).rstrip(b"=") for part in parts if part is not None)
-
-
-def _decoded(text: str) -> bytes | None:
-    """The bytes of base64 in either alphabet, padded or not; None for anything else."""
-    from base64 import b64decode
-    from binascii import Error
-
-    bare = text.rstrip("=")
-    if not _BASE64.fullmatch(text) or len(bare) % 4 == 1 or (bare != text and len(text) % 4):
-        return None
-    try:
-        return b64decode(bare.replace("-", "+").replace("_", "/") + "=" * (-len(bare) % 4), validate=True)
-    except Error:
-        return None

@@ -3,14 +3,18 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable
-from dataclasses import dataclass, field
-from typing import Final
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field, replace
+from typing import TYPE_CHECKING, Final
 
 from lbctl.errors import UsageError
+from lbctl.load.requests.given import Given, Written
 from lbctl.model import Reply
 from lbctl.rpc.schema import Method
 from lbctl.wire.request import Headers, Stream, fitting, framed
+
+if TYPE_CHECKING:
+    from lbctl.load.requests.feed import Feed
 
 FULL_METHOD: Final = re.compile(r"/?(?P<service>[\w.]+)/(?P<method>\w+)")
 # What --stream says, as (client streams, server streams).
@@ -42,7 +46,11 @@ class Streaming:
 
 @dataclass(frozen=True, slots=True)
 class Payload:
-    """The message as JSON text, which errors call ``source``, or as bytes (``raw``); and what goes with it."""
+    """The message as JSON text, which errors call ``source``, or as bytes (``raw``); and what goes with it.
+
+    ``given`` says how requests differ, if they do: its text is ``data``. ``mix`` are methods to be called instead of
+    one, each with what its calls send.
+    """
 
     data: str | None = None
     source: str = "request"
@@ -52,17 +60,43 @@ class Payload:
     gzip: bool = False
     streaming: Streaming = Streaming()
     check: str | None = None
+    given: Given = field(default_factory=Given)
+    mix: tuple[Share, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Share:
+    """One method of a mix as it was asked for: as many of all calls as its ``weight`` is of all weights.
+
+    ``timeout_s`` is its deadline, None for that of the run.
+    """
+
+    name: str
+    method: str
+    weight: float
+    payload: Payload
+    timeout_s: float | None = None
 
 
 @dataclass(frozen=True, slots=True)
 class Calling:
-    """A call ready to be made; ``judge`` turns a reply that was not expected into an error."""
+    """A call ready to be made; ``judge`` turns a reply that was not expected into an error.
+
+    Where calls differ ``feed`` makes what each sends; of a mix every share has a call of its own in ``mix``.
+    """
 
     method: str  # pkg.Service/Method
     message: bytes
     stream: Stream | None = None
     judge: Callable[[Reply], Reply] | None = None
     schema: Method | None = None  # of the method, where somebody described it
+    feed: Feed | None = None
+    mix: tuple[tuple[Share, Calling], ...] = ()
+
+    @property
+    def path(self) -> str:
+        """The method that is called, of a mix the first."""
+        return self.mix[0][1].method if self.mix else self.method
 
     def outgrows(self, octets: int) -> bool:
         """Whether a call may come to send more than so many octets of messages."""
@@ -75,22 +109,57 @@ class Calling:
 def undescribed(payload: Payload, method: str | None) -> Calling | None:
     """The call where the command line says it all, so that nobody has to describe the method; else None."""
     full = FULL_METHOD.fullmatch(method or "")
-    if payload.raw is None or full is None or payload.check is not None:
+    series = payload.given.written is Written.SERIES
+    if full is None or payload.check is not None or payload.mix or (payload.raw is None and not series):
         return None
     name = f"{full['service']}/{full['method']}"
     sides = KINDS.get(payload.streaming.kind or "", (False, False))
-    return Calling(name, payload.raw, _stream(name, sides, payload.streaming, (payload.raw,)))
+    if series or payload.given.drawn:
+        return _varied(payload, name, sides, None)
+    message = payload.raw or b""
+    return Calling(name, message, _stream(name, sides, payload.streaming, (message,)))
 
 
 def described(payload: Payload, method: Method) -> Calling:
     """The call of a method whose schema is known. Raises UsageError for what does not fit it."""
+    from lbctl.load.requests.feed import varies
     from lbctl.rpc.check import compile_check
 
     name, sides = method.full_name, (method.client_streaming, method.server_streaming)
+    judge = compile_check(payload.check, method) if payload.check is not None else None
+    if varies(payload.given, payload.data, method):
+        return replace(_varied(payload, name, sides, method), judge=judge)
     messages = _messages(payload, method)
     stream = _stream(name, sides, payload.streaming, messages)
-    judge = compile_check(payload.check, method) if payload.check is not None else None
     return Calling(name, messages[0] if messages else b"", stream, judge, method)
+
+
+def _varied(payload: Payload, name: str, sides: Sides, method: Method | None) -> Calling:
+    """The call of a method whose calls differ, or turn out not to."""
+    from lbctl.load.requests.feed import Feed
+
+    feed = Feed(replace(payload.given, raw=payload.raw), name, method)
+    only = feed.only
+    if only is not None and not only.metadata:
+        stream = _stream(name, sides, payload.streaming, only.messages)
+        return Calling(name, only.messages[0] if only.messages else b"", stream, schema=method)
+    stream = _stream(name, sides, payload.streaming, (b"",))
+    if stream is not None and payload.streaming.messages is None:
+        stream = replace(stream, each_once=stream.client)
+    return Calling(name, b"", stream, schema=method, feed=feed)
+
+
+def mix_of(parts: Sequence[tuple[Share, Calling]]) -> Calling:
+    """The calls of several methods as one; each share has a name of its own then."""
+    named: list[tuple[Share, Calling]] = []
+    for share, calling in parts:
+        name = share.name or calling.method
+        others = sum((other.name or each.method) == name for other, each in parts)
+        place = sum(taken.name.partition(" #")[0] == name for taken, _ in named) + 1
+        named.append((replace(share, name=f"{name} #{place}" if others > 1 else name), calling))
+    first = named[0][1]
+    methods = ", ".join(dict.fromkeys(calling.method for _, calling in named))
+    return Calling(methods, first.message, first.stream, mix=tuple(named))
 
 
 def _messages(payload: Payload, method: Method) -> tuple[bytes, ...]:
@@ -101,13 +170,7 @@ def _messages(payload: Payload, method: Method) -> tuple[bytes, ...]:
         return (payload.raw,)
     if method.client_streaming:
         return encode_all(method, payload.data, source=payload.source)
-    try:
-        return (encode(method, payload.data, source=payload.source),)
-    except UsageError as error:
-        if (payload.data or "").lstrip().startswith("["):
-            sides = (method.client_streaming, method.server_streaming)
-            error.hint = f"several messages are for clients that stream, and {method.full_name} is {_WORDS[sides]}"
-        raise
+    return (encode(method, payload.data, source=payload.source),)
 
 
 def _stream(method: str, sides: Sides, wish: Streaming, messages: tuple[bytes, ...]) -> Stream | None:

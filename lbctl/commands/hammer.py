@@ -3,24 +3,25 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator, Callable, Iterator, Mapping
+from collections.abc import AsyncIterator, Callable, Iterator, Mapping, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field, replace
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
 from lbctl.balance.guards.plan import GuardPlan
 from lbctl.balance.keys import Source
 from lbctl.balance.policies.base import Policy
 from lbctl.balance.policies.table import GRPC_POLICIES
 from lbctl.clock import Clock
-from lbctl.commands.calling import Calling, Payload, described, undescribed
+from lbctl.commands.calling import Calling, Payload, described, mix_of, undescribed
 from lbctl.commands.following import backends_of, called, followed
-from lbctl.commands.hash_keys import keys_of, one_key
+from lbctl.commands.hash_keys import follows, keys_of, one_key
 from lbctl.commands.judging import Judge
 from lbctl.commands.reach import Reach, Reaching, ready_for
 from lbctl.commands.repeating import Configured
 from lbctl.commands.screen import Screen
 from lbctl.commands.signals import Interrupts
+from lbctl.commands.varying import bases_of, repeating_of, varying_of
 from lbctl.discovery.directory import find, read
 from lbctl.discovery.weight_limits import WeightLimits
 from lbctl.errors import CannotCall, NotFound, UsageError
@@ -37,6 +38,9 @@ from lbctl.rpc.tls import Credentials
 from lbctl.stats.report import Report
 from lbctl.stats.thresholds import Abort, Threshold
 from lbctl.wire.request import Request
+
+if TYPE_CHECKING:
+    from lbctl.rpc.schema import Method
 
 _SCHEMA_TIMEOUT_S: Final = 3.0
 _PROBE_TIMEOUT_S: Final = 1.0
@@ -91,6 +95,7 @@ class Finished:
 
     report: Report | None
     signal: int | None
+    failure: UsageError | None = None  # what was wrong with a request that came up later
 
 
 @dataclass(frozen=True, slots=True)
@@ -114,7 +119,8 @@ async def run(etcd: Etcd | None, clock: Clock, request: Hammer, screen: Screen, 
     with Interrupts() as interrupts:
         interrupts.mean(this.cancel)  # nothing was sent yet: there is nothing to wait for
         try:
-            return Finished(await _run(etcd, clock, request, screen, tell, interrupts), interrupts.first)
+            report, failure = await _run(etcd, clock, request, screen, tell, interrupts)
+            return Finished(report, interrupts.first, failure)
         except asyncio.CancelledError:
             if interrupts.first is None:
                 raise
@@ -124,7 +130,7 @@ async def run(etcd: Etcd | None, clock: Clock, request: Hammer, screen: Screen, 
 
 async def _run(
     etcd: Etcd | None, clock: Clock, request: Hammer, screen: Screen, tell: Tell, interrupts: Interrupts
-) -> Report:
+) -> tuple[Report, UsageError | None]:
     target = await targeted(etcd, request, tell)
     load = await load_of(request, target, clock)
     judge = Judge(request.thresholds, request.abort_on)
@@ -137,7 +143,7 @@ async def _run(
                 with judge.watching(load):
                     await load.drive()
             interrupts.mean()  # it has ended; what is left to do is quick, and must not be lost
-        return judge.judged(load.report())
+        return judge.judged(load.report()), load.failure
     finally:
         await load.aclose()
 
@@ -155,7 +161,7 @@ async def load_of(request: Hammer, target: Target, clock: Clock) -> Run:
     """Put the run of a request together, to be closed by the caller; raises UsageError for what the engine cannot."""
     await require(request.policy.name, request.engine, trailers=wants_trailers(request.policy))
     request = replace(request, plan=request.repeating.plan(request.plan, target.calling.method))
-    return Run(_task(request, target.service, target.reaching, target.calling), clock)
+    return Run(_task(request, target.service, target.reaching, target.calling, clock), clock)
 
 
 def notes_of(request: Hammer, target: Target) -> Iterator[str]:
@@ -163,7 +169,7 @@ def notes_of(request: Hammer, target: Target) -> Iterator[str]:
     calling = target.calling
     for note in (*request.notes, *request.repeating.notes(calling.method, outgrows=calling.outgrows(REPLAY_BUFFER))):
         yield f"note: {note}"
-    if request.hash_key is not None and request.hash_key.is_constant:
+    if request.hash_key is not None and request.hash_key.is_constant and not follows(request.hash_key, calling):
         yield one_key(request.hash_key)
 
 
@@ -199,14 +205,22 @@ def _how(reaching: Reaching, service: Service) -> str:
     return f" ({words})" if words else ""
 
 
-def _task(request: Hammer, service: Service, reaching: Reaching, calling: Calling) -> Task:
+def _task(request: Hammer, service: Service, reaching: Reaching, calling: Calling, clock: Clock) -> Task:
+    keys = keys_of(request.hash_key, request.seed, request.payload, calling, clock)
+    timeout_ns, request_for = request.plan.timeout_ns, _requests(request, reaching, calling)
+    followed_keys = follows(request.hash_key, calling)
+    varying = varying_of(calling, request.seed, timeout_ns, clock, keyed=followed_keys)
+
+    def bases_for(instance: Instance) -> Sequence[Request]:
+        return bases_of(request_for(instance), request.payload, calling, timeout_ns)
+
     return Task(
         service=service.name,
         method=calling.method,
         policy=request.policy,
         seed=request.seed,
         plan=request.plan,
-        request_for=_requests(request, reaching, calling),
+        request_for=request_for,
         secure_for=reaching.secure_for,
         connection=request.connection,
         engine=request.engine,
@@ -215,14 +229,16 @@ def _task(request: Hammer, service: Service, reaching: Reaching, calling: Callin
         explain=request.explain,
         guards=request.guards,
         repeating=_repeating(request, calling),
-        keys=keys_of(request.hash_key, request.seed, request.payload, calling),
+        keys=keys,
         grace_s=request.grace_s,
+        varying=varying,
+        bases_for=bases_for if varying is not None else None,
     )
 
 
 def _repeating(request: Hammer, calling: Calling) -> Repeating:
     """How calls of the method are repeated; raises UsageError for what cannot be."""
-    found = request.repeating.repeating(calling.method)
+    found = repeating_of(request.repeating, calling)
     if found.hedging is not None and request.policy.name in GRPC_POLICIES:
         raise UsageError(
             f"policy {request.policy.name}: grpcio does not hedge, and says not which attempt went where",
@@ -237,7 +253,7 @@ def _requests(request: Hammer, reaching: Reaching, calling: Calling) -> Callable
 
     def of(instance: Instance) -> Request:
         return Request(
-            f"/{calling.method}",
+            f"/{calling.path}",
             calling.message,
             reaching.names.authority(instance),
             request.plan.timeout_ns,
@@ -270,13 +286,26 @@ def _unusable(service: Service) -> NotFound:
 
 
 async def _described(request: Hammer, service: Service, reaching: Reaching, tell: Tell) -> Calling:
-    """The call of the method that was meant, which a backend describes."""
+    """The call of the method that was meant, which a backend describes, or of each method of a mix."""
+    if not request.payload.mix:
+        return described(request.payload, await _method(request.method, service, reaching, tell))
+    parts = []
+    for share in request.payload.mix:
+        calling = undescribed(share.payload, share.method)
+        if calling is None:
+            calling = described(share.payload, await _method(share.method, service, reaching, tell))
+        parts.append((share, calling))
+    return mix_of(parts)
+
+
+async def _method(name: str | None, service: Service, reaching: Reaching, tell: Tell) -> Method:
+    """What a backend says of a method."""
     from lbctl.rpc.reflection import load_method
 
     instances = {instance.endpoint: instance for instance in reversed(service.instances)}
     found = await load_method(
         list(dict.fromkeys(instance.endpoint for instance in service.instances)),
-        request.method,
+        name,
         timeout_s=_SCHEMA_TIMEOUT_S,
         service=service.name,
         registered=bool(service.prefix),
@@ -284,7 +313,7 @@ async def _described(request: Hammer, service: Service, reaching: Reaching, tell
     )
     if found.note:
         tell.note(found.note)
-    return described(request.payload, found.method)
+    return found.method
 
 
 async def _require_one(load: Run, service: Service, reaching: Reaching) -> None:

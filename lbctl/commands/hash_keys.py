@@ -3,19 +3,35 @@
 from __future__ import annotations
 
 from random import Random
+from typing import Final
 
 from lbctl.balance.keys import Keys, Source
+from lbctl.clock import Clock, SystemClock
 from lbctl.commands.calling import Calling, Payload
+from lbctl.commands.varying import followed
 from lbctl.errors import UsageError
 
+_OTHERS: Final = "take keys of another source: seq, uuid, 'zipf(1.1,100000)' or 'uniform(1000)'"
 
-def keys_of(source: Source | None, seed: int, payload: Payload, calling: Calling) -> Keys | None:
+
+def keys_of(
+    source: Source | None, seed: int, payload: Payload, calling: Calling, clock: Clock | None = None
+) -> Keys | None:
     """The keys that were asked for. Raises UsageError where the call does not have what is to be its key."""
     if source is None:
         return None
+    if follows(source, calling):
+        if calling.feed is None:
+            raise UsageError(f"--hash-key {source.spelled}: methods of a mix differ in what they send", _OTHERS)
+        return followed(source, payload, calling.feed, Random(f"keys {seed}"), clock or SystemClock())
     # A random stream of their own: keys do not depend on what else is drawn.
     rng = Random(f"keys {seed}")
     return source.keys(rng, _constant(source, payload, calling) if source.is_constant else b"")
+
+
+def follows(source: Source | None, calling: Calling) -> bool:
+    """Whether the key is to be found in what each call sends, and calls differ."""
+    return source is not None and source.is_constant and (calling.feed is not None or bool(calling.mix))
 
 
 def one_key(source: Source) -> str:

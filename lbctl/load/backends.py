@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from typing import Final, Protocol
 
 from lbctl.balance.balancer import Balancer
@@ -17,6 +17,7 @@ from lbctl.load.resets import Resets
 from lbctl.model import Identity, Instance
 from lbctl.rpc.transport import Connectivity, Transport
 from lbctl.stats.tally import Tally
+from lbctl.wire.request import Request
 
 _REASONS: Final = 20  # remembered per backend
 _FORGOTTEN_S: Final = 30.0
@@ -96,21 +97,25 @@ class Backends:
         elapsed_s, connections = self._elapsed_s(), self._dialling.options.connections
         lane = Lane(peer, row, self._engine, self._changed, self._noticed, elapsed_s, connections, before)
         lane.request = self._dialling.request_for(peer.instance)
-        if self._dialling.bases_for is not None:
-            lane.bases = self._dialling.bases_for(peer.instance)
-            if self.unplaced is not None:
-                self.unplaced.bases = lane.bases
-        self.streaming = any(each.stream is not None for each in (lane.request, *lane.bases))
+        self.streaming = lane.request.stream is not None
         lane.subchannel = self._factory(peer.instance, lane, self._dialling)
         self._subchannels = [known for known in self._subchannels if not known.is_over]
         self._subchannels.append(lane.subchannel)
         peer.target = lane.subchannel
+        if self._dialling.bases_for is not None:
+            self._vary(lane, self._dialling.bases_for(peer.instance))
         self.lanes[identity] = self._current[identity] = lane
         self._engine.attach(lane)
         self._unsettled.add(lane)
         self._settled.clear()
         if not self._silent:
             self._note("joined", peer.instance.address, f"joined, weight {peer.weight}", "info")
+
+    def _vary(self, lane: Lane, bases: Sequence[Request]) -> None:
+        """Have calls pass the lane, which puts what they have in common to what is their own."""
+        sent_by = lane if self.unplaced is None else self.unplaced
+        sent_by.bases, sent_by.peer.target = bases, sent_by
+        self.streaming = any(each.stream is not None for each in bases)
 
     def _connect(self) -> None:
         """Connect to whom calls may go; who is not in the subset, now or ever, is left alone."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections import deque
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from itertools import repeat
 
 from lbctl.balance.balancer import Balancer
@@ -17,8 +17,17 @@ from lbctl.load.admission import Gate, trial
 from lbctl.load.attempts import Attempts
 from lbctl.load.batch import Batch, Laden
 from lbctl.load.lane import Lane
-from lbctl.load.requests.content import Contents, Varying
+from lbctl.load.requests.content import Varying
 from lbctl.rpc.link import Flusher
+
+
+class _Brought:
+    """The hash key that the last content has brought."""
+
+    key = b""
+
+    def __next__(self) -> bytes:
+        return self.key
 
 
 class Issuing(ABC):
@@ -44,14 +53,16 @@ class Issuing(ABC):
         self.issued = 0
         self.completed = 0
         self._timeout_ns = timeout_ns
-        self._keys = keys
+        self._keys: Keys | _Brought | None = keys
         self._attempts = attempts
         self._racing = attempts if attempts is not None and attempts.single else None
         self._gate = gate
         self.ran_out = False  # there is no content for another call
         self._contents = varying.contents if varying is not None else None
+        self._made: Callable[[int, int, int], Batch] = Batch if varying is None else self._laden
+        self._brought = _Brought()
         if varying is not None and varying.keyed:
-            self._keys = None  # each content brings its own
+            self._keys = self._brought
         self._timeouts_ns = [each.timeout_ns for each in varying.variants] if varying is not None else []
         self._balancer = balancer
         self._accounts = accounts
@@ -83,8 +94,8 @@ class Issuing(ABC):
 
     def start(self, count: int) -> None:
         """Issue calls that are queued now, all at once."""
-        now = self._now()
         count = self.supplied(count)
+        now = self._now()
         self.issued += count
         batch = Batch(now, now + self._timeout_ns if self._timeout_ns else FOREVER_NS, now)
         if self._gate is not None:
@@ -126,13 +137,12 @@ class Issuing(ABC):
         deadline_ns = now_ns + self._timeout_ns if self._timeout_ns else FOREVER_NS
         picker = self._balancer.picker
         call = Call(now_ns)
-        keys, racing, contents = self._keys, self._racing, self._contents
+        keys, racing, made = self._keys, self._racing, self._made
         batches = []
         for due_ns in self._admitted(planned, deadline_ns, now_ns):
-            batch = Batch(due_ns, deadline_ns, now_ns) if contents is None else self._laden(due_ns, now_ns, contents)
+            batch = made(due_ns, deadline_ns, now_ns)
             if keys is not None:
                 batch.key = next(keys)
-            if batch.key:
                 call = Call(now_ns, batch.key)
             if self._tries(batch):
                 batches.append(batch)
@@ -142,21 +152,18 @@ class Issuing(ABC):
                     batches.append(batch)
                     self._park_first(batch)
                 else:
-                    self._unused(batch)
+                    self._unsent(batch)
                 continue
             peer = picker.pick(call)
             peer.picks += 1
             if peer.picks - peer.finished > most:
                 self._drop(peer)
-                self._unused(batch)
+                self._unsent(batch)
                 continue
             batches.append(batch)
             if racing is not None:
                 racing.follow(batch, peer)
-            if contents is None:
-                peer.target.send(batch)
-            else:
-                self._lanes[peer].post(batch)
+            peer.target.send(batch)
         self.issued += len(batches)
         self._flusher.flush()
         return self._accounts.all_written(batches)
@@ -176,11 +183,11 @@ class Issuing(ABC):
 
     def _start_each(self, count: int, like: Batch) -> None:
         """Issue calls that have a batch each: each has a hash key of its own, or may have several attempts at once."""
-        keys, racing, contents = self._keys, self._racing, self._contents
+        keys, racing, made = self._keys, self._racing, self._made
         picker = self._balancer.picker
         batches = []
         for _ in repeat(None, count):
-            batch = like.alone() if contents is None else self._laden(like.queued_ns, like.begun_ns, contents)
+            batch = made(like.queued_ns, like.deadline_ns, like.begun_ns)
             if keys is not None:
                 batch.key = next(keys)
             batches.append(batch)
@@ -193,10 +200,7 @@ class Issuing(ABC):
             peer.picks += 1
             if racing is not None:
                 racing.follow(batch, peer)
-            if contents is None:
-                peer.target.send(batch)
-            else:
-                self._lanes[peer].post(batch)
+            peer.target.send(batch)
         self._flusher.flush()
         self._accounts.all_written(batches)
 
@@ -208,21 +212,20 @@ class Issuing(ABC):
         batch.trial_ns = batch.begun_ns
         if self._racing is not None:
             self._racing.follow(batch, peer)
-        if batch.content is None:
-            peer.target.send(batch)
-        else:
-            self._lanes[peer].post(batch)
+        peer.target.send(batch)
         return True
 
-    def _laden(self, queued_ns: int, now_ns: int, contents: Contents) -> Laden:
+    def _laden(self, queued_ns: int, deadline_ns: int, now_ns: int) -> Batch:
         """A new call with the next content, and the deadline of its method."""
-        content = next(contents)
-        timeout_ns = self._timeouts_ns[content.method] if self._timeouts_ns else self._timeout_ns
-        batch = Laden(queued_ns, now_ns + timeout_ns if timeout_ns else FOREVER_NS, now_ns, content)
-        batch.key = content.key or b""
-        return batch
+        assert self._contents is not None
+        content = next(self._contents)
+        self._brought.key = content.key or b""
+        if self._timeouts_ns:
+            timeout_ns = self._timeouts_ns[content.method]
+            deadline_ns = now_ns + timeout_ns if timeout_ns else FOREVER_NS
+        return Laden(queued_ns, deadline_ns, now_ns, content)
 
-    def _unused(self, call: Batch) -> None:
+    def _unsent(self, call: Batch) -> None:
         """A call is not issued; what it would have sent is for the next."""
         if self._contents is not None and call.content is not None:
             self._contents.put_back(call.content)

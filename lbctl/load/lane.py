@@ -148,7 +148,7 @@ class Lane:
             return replace(request, since_ns=since_ns)
         return request
 
-    def post(self, call: Batch) -> None:
+    def send(self, call: Batch) -> None:
         """Send a call that has a content of its own, for the first time."""
         content = call.content
         assert content is not None

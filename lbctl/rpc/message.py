@@ -46,6 +46,11 @@ def encode_all(method: Method, text: str | None, *, source: str = REQUEST) -> tu
     )
 
 
+def next_value(text: str, at: int) -> tuple[Any, int]:
+    """The JSON value that begins there, and where it ends; raises what ``explained`` turns into words."""
+    return _DECODER.raw_decode(text, at)
+
+
 def encode_value(method: Method, value: object, *, source: str = REQUEST) -> bytes:
     """Encode a request given as parsed JSON."""
     kind = method.input_type
@@ -81,24 +86,24 @@ def decode(method: Method, message: bytes) -> dict[str, Any]:
         raise CannotCall(f"the reply cannot be shown as JSON: {' '.join(ascii(str(error))[1:-1].split())}") from error
 
 
-def parse(text: str, source: str) -> object:
+def parse(text: str, source: str, *, first_line: int = 1) -> object:
     """Parse JSON without rounding integers; raises UsageError with line, column and the line itself."""
-    with _explained(source):
+    with explained(source, first_line):
         return json.loads(text, object_pairs_hook=_unique, parse_float=_number)
 
 
 @contextmanager
-def _explained(source: str) -> Iterator[None]:
-    """Turn what a JSON parser raises into words."""
+def explained(source: str, first_line: int = 1) -> Iterator[None]:
+    """Turn what a JSON parser raises into words; the text begins in that line of the source."""
     try:
         yield
     except json.JSONDecodeError as error:
         reason = error.msg[:1].lower() + error.msg[1:]
-        place = f"line {error.lineno} column {error.colno}"
+        place = f"line {first_line + error.lineno - 1} column {error.colno}"
         raise UsageError(f"{source} is not valid JSON: {place}: {reason}\n{_excerpt(error)}") from error
     except RecursionError as error:
         raise UsageError(f"{source} is not usable JSON: it is nested too deeply") from error
-    except _DuplicateKey as error:
+    except DuplicateKey as error:
         raise UsageError(f"{source} is not usable JSON: {error}") from error
     except ValueError as error:  # Python's guard against integers of thousands of digits
         raise UsageError(f"{source} is not usable JSON: it holds a number with too many digits") from error
@@ -106,12 +111,11 @@ def _explained(source: str) -> Iterator[None]:
 
 def parse_all(text: str, source: str) -> list[Any]:
     """Parse JSON values that follow each other with nothing but white space between them, one a line or not."""
-    decoder = json.JSONDecoder(object_pairs_hook=_unique, parse_float=_number)
     values: list[Any] = []
-    with _explained(source):
+    with explained(source):
         at = _next(text, 0)
         while at < len(text):
-            value, end = decoder.raw_decode(text, at)
+            value, end = next_value(text, at)
             values.append(value)
             at = _next(text, end)
     return values
@@ -124,8 +128,8 @@ def _next(text: str, at: int) -> int:
     return at
 
 
-class _DuplicateKey(Exception):
-    pass
+class DuplicateKey(Exception):
+    """An object has a key twice."""
 
 
 def _unique(pairs: list[tuple[str, object]]) -> dict[str, object]:
@@ -133,7 +137,7 @@ def _unique(pairs: list[tuple[str, object]]) -> dict[str, object]:
     if len(value) < len(pairs):
         names = [name for name, _ in pairs]
         twice = next(name for name in names if names.count(name) > 1)
-        raise _DuplicateKey(f"the key {json.dumps(twice)} appears twice in one object")
+        raise DuplicateKey(f"the key {json.dumps(twice)} appears twice in one object")
     return value
 
 
@@ -145,6 +149,9 @@ def _number(text: str) -> float | int:
         if exact == exact.to_integral_value():
             return int(exact)
     return value
+
+
+_DECODER: Final = json.JSONDecoder(object_pairs_hook=_unique, parse_float=_number)
 
 
 def _excerpt(error: json.JSONDecodeError) -> str:

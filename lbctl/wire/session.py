@@ -16,8 +16,8 @@ from lbctl.wire.frames import HEAD, ErrorCode
 from lbctl.wire.handlers import HANDLERS, UNREADABLE, read_head, take_head
 from lbctl.wire.head import OK_END, OK_START
 from lbctl.wire.limits import Limits
-from lbctl.wire.request import Request
 from lbctl.wire.posting import Posting
+from lbctl.wire.request import Request
 from lbctl.wire.state import HEADERS_SEEN, MESSAGE_SEEN
 from lbctl.wire.whole_reply import WholeReply
 from lbctl.wire.windows import STREAM_WINDOW
@@ -31,7 +31,7 @@ _HEADERS_LAST = h2.END_HEADERS | h2.END_STREAM
 
 
 class Session(Posting):
-    """A client connection from its preface to its end; ``start``, ``post`` or ``enqueue`` calls, ``receive`` what comes."""
+    """A client connection from its preface to its end; calls are started, and ends are in what it receives."""
 
     def __init__(
         self, request: Request | None = None, *, keep_messages: bool = False, limits: Limits = DEFAULT_LIMITS

@@ -1,0 +1,333 @@
+"""The contents of one method's calls, from what was given for them: in turn, by chance, or each once."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from functools import partial
+from itertools import chain
+from typing import Any, Final, NamedTuple
+
+from lbctl.errors import UsageError
+from lbctl.load.requests.columns import Columns
+from lbctl.load.requests.content import Content
+from lbctl.load.requests.forms import Form, quoted, templates_in, understood
+from lbctl.load.requests.given import Given, Order, Written
+from lbctl.load.requests.reading import KEPT, DataFile
+from lbctl.load.requests.records import Record, form_of, ndjson, rows, series, values
+from lbctl.load.requests.templates import Drawing, Names, Template, has_action, parse_template
+from lbctl.rpc.message import DuplicateKey, encode_value, next_value, parse_all
+from lbctl.rpc.schema import Method
+from lbctl.wire.header_value import header_value
+from lbctl.wire.request import Headers
+
+SHUFFLED: Final = 4096  # records of a long file that the next is drawn from
+
+_LISTS: Final = ("google.protobuf.ListValue", "google.protobuf.Value")
+
+Keyed = Callable[[Content], bytes]
+
+
+class Prepared(NamedTuple):
+    """One request, as far as it can be made before its turn comes: what draws each message, or the message."""
+
+    parts: tuple[Any, ...]  # bytes, or what has ``draw``
+    metadata: Headers
+    fixed: Content | None  # where nothing is drawn
+
+
+class Feed:
+    """Makes the contents of one method's calls; without ``method`` nobody describes it, and messages are octets."""
+
+    def __init__(self, given: Given, name: str, method: Method | None) -> None:
+        """Raises UsageError for what is wrong with the whole, or with the first request."""
+        service, _, rpc = name.rpartition("/")
+        self._given = given
+        self._method = method
+        self._names = Names(service, rpc)
+        self._keyed: Keyed | None = None
+        self._kept: list[Prepared] | None = None
+        self._columns: Columns | None = None  # of a file of CSV, once it was begun
+        self._written = self._form()
+        self._headers = [(name, _header(name, text, self._names)) for name, text in given.drawn]
+        file = given.file
+        if file is None or file.size <= KEPT:
+            self._kept = list(map(self._prepared, self._records()))
+            if not self._kept:
+                raise self._empty()
+
+    @property
+    def method(self) -> Method | None:
+        """The method, where somebody described it."""
+        return self._method
+
+    def follow(self, keyed: Keyed) -> None:
+        """Give every content the key that is found in it; raises UsageError where one that is known has none."""
+        self._keyed = keyed
+        if self._kept is not None:
+            fixed = [None if each.fixed is None else self._with_key(each.fixed) for each in self._kept]
+            self._kept = [each._replace(fixed=fix) for each, fix in zip(self._kept, fixed, strict=True)]
+
+    @property
+    def only(self) -> Content | None:
+        """What every call sends, where it is always the same."""
+        return self._kept[0].fixed if self._kept is not None and len(self._kept) == 1 else None
+
+    @property
+    def all(self) -> list[Content] | None:
+        """Every content there is, each as likely as the others; None where that cannot be said."""
+        fixed = [each.fixed for each in self._kept or ()]
+        return [each for each in fixed if each is not None] if fixed and None not in fixed else None
+
+    @property
+    def is_drawn(self) -> bool:
+        """Whether it is chance that says what comes next."""
+        return self._given.order is Order.RANDOM or any(each.fixed is None for each in self._kept or ())
+
+    def close(self) -> None:
+        """Nobody wants any more."""
+        if self._given.file is not None:
+            self._given.file.close()
+
+    def contents(self, drawing: Drawing) -> Iterator[Content]:
+        """One content after the other, without end unless each is to be sent once; raises UsageError for a bad one."""
+        once = self._given.order is Order.ONCE
+        while True:
+            count = 0
+            for prepared in self._pass(drawing):
+                count += 1
+                yield prepared.fixed or self._content(prepared, drawing)
+                drawing.number += 1
+            if not count:
+                raise self._empty()
+            if once:
+                return
+
+    def _pass(self, drawing: Drawing) -> Iterable[Prepared]:
+        kept, by_chance = self._kept, self._given.order is Order.RANDOM
+        if kept is None:
+            records = self._records()
+            return map(self._prepared, _shuffled(records, drawing) if by_chance else records)
+        if not by_chance:
+            return kept
+        return (kept[int(drawing.rng.random() * len(kept))] for _ in range(len(kept)))
+
+    def _content(self, prepared: Prepared, drawing: Drawing) -> Content:
+        messages = tuple([part if isinstance(part, bytes) else part.draw(drawing) for part in prepared.parts])
+        metadata = prepared.metadata
+        if self._headers:
+            drawn = [(name, header_value(name.decode(), each.text(drawing))) for name, each in self._headers]
+            metadata = (*metadata, *drawn)
+        return self._with_key(Content(messages, metadata))
+
+    def _with_key(self, content: Content) -> Content:
+        return content if self._keyed is None else content._replace(key=self._keyed(content))
+
+    def _form(self) -> Written:
+        given = self._given
+        if given.raw is not None:
+            return Written.SERIES
+        if given.file is None:
+            return Written.JSON
+        if given.written is not None:
+            return given.written
+        chunks = given.file.chunks()
+        try:
+            return form_of(given.file.name, next(chunks, b""))
+        finally:
+            chunks.close()  # type: ignore[attr-defined]  # a generator
+
+    def _records(self) -> Iterator[Record]:
+        """One pass over what was given."""
+        given = self._given
+        if given.raw is not None:
+            return iter((Record(0, given.raw),))
+        if given.file is None:
+            return self._of_text(given.text or "{}")
+        if given.file.size <= KEPT and self._written is Written.JSON:
+            return self._of_text(_text(given.file))  # as a whole, so that bare actions are seen
+        name, chunks = given.source, given.file.chunks()
+        if self._written is Written.NDJSON:
+            return ndjson(chunks, name, _quoted if given.templates else str)
+        readers = {Written.CSV: rows, Written.SERIES: series, Written.JSON: values}
+        return readers[self._written](chunks, name)
+
+    def _of_text(self, text: str) -> Iterator[Record]:
+        found = parse_all(_quoted(text) if self._given.templates else text, self._given.source)
+        if len(found) == 1 and isinstance(found[0], list) and not self._is_list():
+            streams = self._method is not None and self._method.client_streaming and self._given.file is None
+            found = found if streams else found[0]
+        elif self._method is not None and self._method.client_streaming and self._given.file is None:
+            found = [found]  # one after the other: the messages of one stream
+        many = len(found) > 1
+        return (Record(number if many else 0, value) for number, value in enumerate(found, 1))
+
+    def _is_list(self) -> bool:
+        """Whether the JSON of a message may be an array."""
+        return self._method is not None and self._method.input_type.full_name in _LISTS
+
+    def _prepared(self, record: Record) -> Prepared:
+        if self._written is Written.SERIES:
+            return self._finished((record.value,), ())
+        place = self._place(record)
+        value, metadata = self._split(record, place)
+        method = self._method
+        assert method is not None
+        if method.client_streaming and isinstance(value, list):
+            name = place + ": message {}" if place != "request" else "message {}"
+            many = len(value) > 1
+            parts = [self._part(each, name.format(at) if many else place) for at, each in enumerate(value, 1)]
+            return self._finished(tuple(parts), metadata)
+        return self._finished((self._part(value, place),), metadata)
+
+    def _finished(self, parts: tuple[Any, ...], metadata: Headers) -> Prepared:
+        fixed = not self._headers and all(isinstance(part, bytes) for part in parts)
+        return Prepared(parts, metadata, self._with_key(Content(parts, metadata)) if fixed else None)
+
+    def _part(self, value: Any, place: str) -> Any:  # noqa: ANN401  # octets, or what draws them
+        method = self._method
+        assert method is not None
+        if self._given.templates:
+            value = understood(value, self._names, place)
+            if next(templates_in(value), None) is not None:
+                return Form(method, value, place)
+        return encode_value(method, value, source=place)
+
+    def _place(self, record: Record) -> str:
+        """What errors call a record."""
+        given = self._given
+        if given.file is not None and (self._written is not Written.JSON or given.file.size > KEPT):
+            return f"{given.source}: line {record.place}"
+        if not record.place:
+            return given.source
+        return f"message {record.place}" if given.source == "request" else f"{given.source}: message {record.place}"
+
+    def _split(self, record: Record, place: str) -> tuple[Any, Headers]:
+        """The message as JSON, and the metadata that is beside it."""
+        value = record.value
+        if self._written is Written.CSV:
+            value = self._row(record)
+        if not self._given.columns:
+            return value, ()
+        metadata: list[tuple[bytes, bytes]] = []
+        for column, name in self._given.columns.items():
+            found = record.value.get(column) if self._written is Written.CSV else _taken(value, column, place)
+            text = _as_text(found, f'{place}: "{column}" for metadata {name}')
+            if text:
+                metadata.append((name.encode(), header_value(name, text)))
+        if self._written is not Written.CSV:
+            value = self._without(value)
+        return value, tuple(metadata)
+
+    def _row(self, record: Record) -> dict[str, Any]:
+        if self._columns is None:
+            assert self._method is not None
+            self._columns = Columns(
+                list(record.value),
+                self._method.input_type,
+                self._given.source,
+                free=self._given.columns,
+                templates=self._given.templates,
+            )
+            missing = next((name for name in self._given.columns if name not in record.value), None)
+            if missing is not None:
+                raise UsageError(f"--metadata-from {missing}: {self._given.source} has no such column")
+        return self._columns.value(record.value, record.place)
+
+    def _without(self, value: Any) -> Any:  # noqa: ANN401  # whatever JSON holds
+        """The JSON without what is metadata and no field of the message."""
+        assert self._method is not None
+        known = {name for field in self._method.input_type.fields for name in (field.name, field.json_name)}
+        return {name: item for name, item in value.items() if name in known or name not in self._given.columns}
+
+    def _empty(self) -> UsageError:
+        given = self._given
+        what = {Written.CSV: "row under its header", Written.SERIES: "message"}.get(self._written, "request")
+        return UsageError(f"{given.source} is empty: there is no {what} in it")
+
+
+def varies(given: Given, text: str | None, method: Method) -> bool:
+    """Whether the calls of a method may differ; what they have in common then is only known when each is made."""
+    if given.file is not None or given.drawn or given.columns:
+        return True
+    if not text or (given.templates and has_action(text)):
+        return bool(text)
+    return not method.client_streaming and _several(text, method)
+
+
+def _several(text: str, method: Method) -> bool:
+    """Whether a text is several messages: an array of them, or one after the other."""
+    bare = text.lstrip()
+    if bare.startswith("["):
+        return method.input_type.full_name not in _LISTS
+    try:
+        _, end = next_value(bare, 0)
+    except (ValueError, RecursionError, DuplicateKey):
+        return False
+    return bare[end:].lstrip()[:1] in ("{", "[")
+
+
+def _text(file: DataFile) -> str:
+    try:
+        return file.read().decode("utf-8-sig")
+    except UnicodeDecodeError as error:
+        raise UsageError(f"{file.name} is not UTF-8 text (byte {error.start})") from None
+
+
+def _quoted(text: str) -> str:
+    return quoted(text) if has_action(text) else text
+
+
+def _header(name: bytes, text: str, names: Names) -> Template:
+    """A header value with actions in it, every extreme of which can be sent. Raises UsageError."""
+    try:
+        template = parse_template(text, names)
+    except ValueError as error:
+        raise UsageError(f"metadata {name.decode()}: {error}", "--no-template sends {{...}} as it stands") from None
+    for number in range(template.trials):
+        header_value(name.decode(), template.trial(number))
+    return template
+
+
+def _shuffled(records: Iterator[Record], drawing: Drawing) -> Iterator[Record]:
+    """Each record once, in an order that a window of them is drawn from."""
+    window: list[Record] = []
+    for record in records:
+        if len(window) < SHUFFLED:
+            window.append(record)
+            continue
+        at = int(drawing.rng.random() * SHUFFLED)
+        window[at], record = record, window[at]
+        yield record
+    drawing.rng.shuffle(window)
+    yield from window
+
+
+def _taken(value: Any, path: str, place: str) -> Any:  # noqa: ANN401  # whatever JSON holds
+    """What is at that path of a JSON object; None for nothing."""
+    if not isinstance(value, dict):
+        raise UsageError(f"{place}: --metadata-from is for objects, and this is not one")
+    if path in value:
+        return value[path]
+    for step in path.split("."):
+        value = value.get(step) if isinstance(value, dict) else None
+    return value
+
+
+def _as_text(value: object, place: str) -> str:
+    if value is None:
+        return ""
+    if isinstance(value, bool):
+        return "true" if value else "false"
+    if isinstance(value, str | int | float):
+        return str(value)
+    raise UsageError(f"{place} must be a string or a number")
+
+
+def mixed(feeds: Sequence[Iterator[Content]], weights: Sequence[float], drawing: Drawing) -> Iterator[Content]:
+    """Contents of several methods, each picked by chance in proportion to its weight; ends with the first that ends."""
+    pick = chain.from_iterable(iter(partial(drawing.rng.choices, range(len(feeds)), weights, k=64), None))
+    for number in pick:
+        content = next(feeds[number], None)
+        if content is None:
+            return
+        yield content if number == 0 else content._replace(method=number)
