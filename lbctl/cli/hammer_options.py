@@ -145,17 +145,13 @@ class LoadFlags(AmountFlags):
 
 
 @dataclass(frozen=True, slots=True)
-class ResultFlags(Flags):
-    """What is shown, kept and judged."""
+class ScreenFlags(Flags):
+    """What is shown and kept."""
 
     save: Annotated[
         str | None,
         option("--save", text="write the result as JSON; auto makes up a name", metavar="FILE", panel=_RESULT),
     ] = None
-    strict: Annotated[
-        bool,
-        switch("--strict", text="exit with 1 where a backend bent HTTP/2 or gRPC, and say how", panel=_RESULT),
-    ] = False
     ui: Annotated[
         str | None,
         option("--ui", text="auto, live, plain or none", metavar="KIND", panel=_RESULT, parse=one_of(*UIS)),
@@ -174,3 +170,13 @@ class ResultFlags(Flags):
             parse=parse_positive_duration,
         ),
     ] = None
+
+
+@dataclass(frozen=True, slots=True)
+class ResultFlags(ScreenFlags):
+    """What is shown, kept and judged."""
+
+    strict: Annotated[
+        bool,
+        switch("--strict", text="exit with 1 where a backend bent HTTP/2 or gRPC, and say how", panel=_RESULT),
+    ] = False

@@ -41,7 +41,8 @@ COMPARED: Final = ("text", "json", "yaml", "csv", "html")
 _PANEL: Final = "Comparison"
 
 
-def _limits(text: str) -> object:
+def parse_limits_or_default(text: str) -> object:
+    """Limits of ``--fail-on-regression``; of the option alone the default ones."""
     from lbctl.stats.regression import DEFAULT, parse_limits
 
     return parse_limits(DEFAULT if text == "on" else text)
@@ -65,7 +66,7 @@ class CompareFlags(Flags):
             "(default p99<10%,error_rate,rps<5%)",
             metavar="[METRIC<LIMIT,...]",
             panel=_PANEL,
-            parse=_limits,
+            parse=parse_limits_or_default,
         ),
     ] = None
     each: Annotated[
