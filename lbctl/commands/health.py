@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 from random import Random
 from typing import TYPE_CHECKING
@@ -47,11 +47,15 @@ class HealthCheck:
 async def run(etcd: Etcd | None, request: HealthCheck) -> Checkup:
     """Ask every backend once.
 
-    Raises NotFound for a service that is not there or has no usable instance, CannotCall where none speaks gRPC.
+    Raises NotFound for a service that is not there or has no usable instance, CannotCall where none speaks gRPC; and so
+    for all services together. That there is no service at all is an answer.
     """
     from lbctl.rpc.health import check_all
 
     registry = await registered(etcd, request)
+    nobody = _nobody(registry.services, request.again.command("ls"))
+    if nobody is not None:
+        raise nobody
     found = tuple(backends(registry))
     ways: dict[Endpoint, Access] = {each.endpoint: request.access_for(each) for each in reversed(found)}
     answers = await check_all(ways, service=request.asked, timeout_s=request.timeout_s)
@@ -64,17 +68,23 @@ async def registered(etcd: Etcd | None, request: HealthCheck) -> Registry:
         return Registry(0, (Service("backends", "backends", "", request.given),))
     registry = (await ls.run(etcd, replace(request.which, check=False))).registry
     if request.which.service is not None:
-        _refuse_uncallable(registry.services[0], request.again.command("ls", request.which.service))
+        nobody = _nobody(registry.services, request.again.command("ls", request.which.service))
+        if nobody is not None:
+            raise nobody
     return registry
 
 
-def _refuse_uncallable(service: Service, look: str) -> None:
-    """Raise where there is nobody to ask; ``look`` is the command that shows why."""
-    if not service.instances:
-        raise NotFound(f'service "{service.name}" has no usable instances', f"see why: {look}")
-    if not any(each.speaks_grpc for each in service.instances):
-        protocols = ", ".join(sorted({str(each.protocol) for each in service.instances}))
-        raise CannotCall(f'no instance of "{service.name}" speaks gRPC: {protocols}', f"see: {look}")
+def _nobody(services: Sequence[Service], look: str) -> NotFound | CannotCall | None:
+    """Say that there is nobody to ask, although there are services; ``look`` is the command that shows why."""
+    instances = [each for service in services for each in service.instances]
+    if not services or any(each.speaks_grpc for each in instances):
+        return None
+    one = f'"{services[0].name}"' if len(services) == 1 else ""
+    if not instances:
+        unusable = f"service {one} has no" if one else f"none of {len(services):,} services has"
+        return NotFound(f"{unusable} usable instances", f"see why: {look}")
+    protocols = ", ".join(sorted({str(each.protocol) for each in instances}))
+    return CannotCall(f"no instance of {one or f'{len(services):,} services'} speaks gRPC: {protocols}", f"see: {look}")
 
 
 async def watch(etcd: Etcd | None, request: HealthCheck, rng: Random, show: Show, note: Note) -> int | None:
@@ -97,6 +107,9 @@ async def watch(etcd: Etcd | None, request: HealthCheck, rng: Random, show: Show
 
 async def _watch(etcd: Etcd | None, request: HealthCheck, rng: Random, show: Show, note: Note) -> None:
     registry = await registered(etcd, request)
+    nobody = _nobody(registry.services, "")
+    if nobody is not None:  # of no service by name: some may come
+        note(f"{nobody}; waiting for others")
     ward = _Ward(request, rng, show)
     try:
         for instance in backends(registry):

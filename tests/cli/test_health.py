@@ -63,3 +63,23 @@ def test_options_that_contradict_each_other_are_refused(lbctl: Lbctl, arguments:
     said = lbctl("health", *arguments)
     assert said.status == 2
     assert said.err.startswith(f"error: {message}")
+
+
+def test_of_all_services_none_may_be_one_that_can_be_asked(lbctl: Lbctl, keys: Keys) -> None:
+    keys({"/rpcx/arith/tcp@127.0.0.1:1": ""})
+    said = lbctl("health")
+    assert (said.status, said.out) == (5, "")
+    assert said.err.startswith('error: no instance of "arith" speaks gRPC: tcp\nhint: see: lbctl ls')
+    keys({"/rpcx/arith/tcp@127.0.0.1:1": "", "/rpcx/sum/quic@127.0.0.1:2": ""})
+    assert lbctl("health").err.startswith(
+        "error: no instance of 2 services speaks gRPC: quic, tcp\nhint: see: lbctl ls"
+    )
+
+
+def test_services_of_broken_keys_alone_are_no_empty_registry(lbctl: Lbctl, keys: Keys) -> None:
+    keys({"/services/echo/10.0.0.1:80": "10.0.0.1:80|-1"})
+    said = lbctl("health")
+    assert (said.status, said.err.splitlines()[0]) == (4, 'error: service "echo" has no usable instances')
+    keys({f"/services/{name}/10.0.0.1:80": "10.0.0.1:80|-1" for name in ("echo", "shop")})
+    said = lbctl("health")
+    assert (said.status, said.err.splitlines()[0]) == (4, "error: none of 2 services has usable instances")

@@ -24,6 +24,7 @@ from lbctl.etcd.client import Etcd
 from lbctl.model import Endpoint
 from lbctl.rpc.access import plain
 from lbctl.view.health import health_csv, health_document, health_notes
+from tests.fakes import until
 from tests.rpc.servers import checking, health_of, refused_port, serving
 
 SCHEMA = Path(__file__).parents[2] / "docs" / "reference" / "health.schema.json"
@@ -114,6 +115,7 @@ class Heard:
 
     def __init__(self) -> None:
         self.rows: list[tuple[str, str]] = []
+        self.notes: list[str] = []
         self._news = asyncio.Event()
 
     def show(self, row: Row) -> None:
@@ -128,9 +130,9 @@ class Heard:
 
 
 @asynccontextmanager
-async def watching(etcd: Etcd) -> AsyncIterator[Heard]:
+async def watching(etcd: Etcd, service: str | None = "echo") -> AsyncIterator[Heard]:
     heard = Heard()
-    task = asyncio.create_task(watch(etcd, wanted(), Random(1), heard.show, lambda line: None))
+    task = asyncio.create_task(watch(etcd, wanted(service), Random(1), heard.show, heard.notes.append))
     try:
         yield heard
     finally:
@@ -188,3 +190,12 @@ async def test_an_ended_watch_of_a_server_is_told(etcd: Etcd) -> None:
         await put(etcd, endpoint)
         async with watching(etcd) as heard:
             await heard.until(str(endpoint), "ERROR")
+
+
+async def test_a_watch_of_all_services_waits_for_one_that_can_be_asked(etcd: Etcd) -> None:
+    await etcd.put(b"/rpcx/arith/tcp@127.0.0.1:1", b"")
+    async with serving(healthy=health_of(SERVING)) as endpoint, watching(etcd, None) as heard:
+        await until(lambda: heard.notes, PATIENCE_S)
+        await put(etcd, endpoint)
+        await heard.until(str(endpoint), "SERVING")
+    assert heard.notes == ['no instance of "arith" speaks gRPC: tcp; waiting for others']
