@@ -26,6 +26,7 @@ from lbctl.stats.saved_parts import (
     starts_from,
     streams_from,
 )
+from lbctl.stats.saved_methods import methods_from
 from lbctl.stats.saved_values import NotARun, Part
 from lbctl.stats.saved_wire import waits_from, wire_from
 
@@ -103,6 +104,7 @@ def report_from(document: object) -> Report:
         warmed=_warmed(run.maybe_part("warmup")),
         thresholds=tuple(map(outcome_from, run.parts("thresholds"))),
         abort_on=tuple(map(outcome_from, run.parts("abort_on"))),
+        methods=methods_from(run, times),
     )
 
 

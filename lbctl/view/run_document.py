@@ -9,6 +9,7 @@ from lbctl import __version__
 from lbctl.model import Code
 from lbctl.stats.report import BackendRow, Balance, ErrorGroup, Explanation, Load, Repeated, Report, Warmed
 from lbctl.view.figures import Document, histogram, latency_ms, micros, rate, ratio, stamp
+from lbctl.view.methods import methods
 from lbctl.view.outcomes import outcome_document
 from lbctl.view.sample_document import event, histograms, samples
 from lbctl.view.wire_document import run_wire, streams, wire
@@ -46,6 +47,7 @@ def run_document(report: Report) -> Document:
         "balance": _balance(report.balance),
         "explanation": _explanation(report.explanation),
         "backends": _backends(report),
+        "methods": methods(report),
         "events": [event(each) for each in report.events],
         "generator": _generator(report),
         "repeated": _repeated(report.repeated),

@@ -56,6 +56,7 @@ def histograms(report: Report) -> Document:
         "start": None if starts is None else starts.delays.state(),
         "gap": None if streams is None else streams.gaps.state(),
         "backends": {name: row.latency.state() for name, row in named(report.backends).items()},
+        "methods": {row.method: row.latency.state() for row in report.methods},
     }
 
 

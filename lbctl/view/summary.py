@@ -15,6 +15,7 @@ from lbctl.view.explanation import explanation_lines
 from lbctl.view.guard_lines import guard_lines
 from lbctl.view.latency_panel import buckets
 from lbctl.view.load_words import pace_of
+from lbctl.view.methods import method_lines
 from lbctl.view.outcomes import outcome_lines
 from lbctl.view.repeat_lines import repeat_lines, transparent
 from lbctl.view.stream_lines import stream_lines, two
@@ -49,6 +50,7 @@ def summary(
         guard_lines(report, look, _WIDTH),
         _latency(report, look),
         _errors(report, look),
+        method_lines(report, look),
         _streams(report, look),
         _connections(report, look, verbose=verbose),
         outcome_lines(report, look, _WIDTH),
