@@ -12,6 +12,7 @@ from typing import Final
 
 from lbctl.stats.histogram import Histogram
 from lbctl.stats.report import BackendRow, Balance, Load, Report, Warmed
+from lbctl.stats.saved_methods import methods_from
 from lbctl.stats.saved_parts import (
     codes_from,
     error_group_from,
@@ -26,7 +27,6 @@ from lbctl.stats.saved_parts import (
     starts_from,
     streams_from,
 )
-from lbctl.stats.saved_methods import methods_from
 from lbctl.stats.saved_values import NotARun, Part
 from lbctl.stats.saved_wire import waits_from, wire_from
 
