@@ -158,9 +158,14 @@ class Attempts(ABC):
         for each in held.values():
             self._end(each, reply or each.reply, now_ns)
 
+    def rest(self) -> None:
+        """Nothing is under way, and nothing will ring before the next call."""
+        self._heap.clear()
+        self._alarm.cancel()
+
     def close(self) -> None:
         """The run is over."""
-        self._heap.clear()
+        self.rest()
         self._alarm.end()
 
     # For those who know what to do.

@@ -32,13 +32,14 @@ class Pulse:
     def start(self) -> None:
         self._began_ns = self._clock.now_ns()
         self._began_cpu_s = self._clock.cpu_s()
+        self._ended = None
+        self._lag.clear()
         self._arm()
 
     def restart(self) -> None:
         """Measure from here on."""
         if self._timer is not None:
             self._timer.cancel()
-        self._lag.clear()
         self.start()
 
     def stop(self) -> None:

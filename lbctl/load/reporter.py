@@ -131,6 +131,8 @@ class Reporter:
     def forget(self) -> None:
         """Take no figure from before."""
         self._balance, self._wire_ns = None, 0
+        self._final, self._bands = None, {}
+        self._stopping_ns = 0
 
     def totals(self) -> Totals:
         """The counters that samples are made of; costs next to nothing."""

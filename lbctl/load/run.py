@@ -30,7 +30,7 @@ from lbctl.load.hand import Hand, rotation
 from lbctl.load.health_watch import HealthWatch
 from lbctl.load.load_reports import LoadReports, beside, wants_trailers
 from lbctl.load.loops import Loop, loop_for
-from lbctl.load.plan import Task
+from lbctl.load.plan import Plan, Task
 from lbctl.load.pulse import Pulse
 from lbctl.load.repeating import attempts_of
 from lbctl.load.reporter import Reporter
@@ -63,6 +63,7 @@ class Run:
         self._started_at = clock.wall()
         self._end_reason: str | None = None
         self._why = _COMPLETED
+        self.was_stopped = False  # by somebody, whenever that was
         self._over = asyncio.Event()  # nothing is in flight and nothing will be
         self._timers: dict[str, asyncio.TimerHandle] = {}
         self._balancer = balancer = Balancer(task.policy, Random(task.seed), task.keys)
@@ -191,7 +192,7 @@ class Run:
                 self._sampling.stop()
                 self._guarding.end()
                 if self._attempts is not None:
-                    self._attempts.close()
+                    self._attempts.rest()
                 for timer in self._timers.values():
                     timer.cancel()
                 self._end_reason = self._why if self.failure is None else "error"
@@ -216,6 +217,8 @@ class Run:
 
     async def aclose(self) -> None:
         """Close every connection."""
+        if self._attempts is not None:
+            self._attempts.close()
         if self._task.varying is not None:
             self._task.varying.contents.close()
         await self.backends.aclose()
@@ -237,7 +240,7 @@ class Run:
             least_s = _LOOK_S if self._stopwatch.was_paused else 0.0
             self._after("duration", max(left_s, least_s), self._look_at_the_time)
         elif self._is_counted:
-            self._close("duration")
+            self.end("duration")
         else:
             self._after("grace", self._task.grace_s, self._cancel)
             self._loop.finish()
@@ -250,13 +253,13 @@ class Run:
             why = self._guarding.all_out() or "no backend was ready"
             self._reporter.given_up = why
             self.note("health", None, f"{why} for {limit_s:g}s: the run is given up", "bad")
-            self._close("error")
+            self.end("error")
             self._engine.give_up()
         else:
             self._after("backends", _LOOK_FOR_BACKENDS_S, self._look_for_backends)
 
-    def _close(self, why: str) -> None:
-        """Issue nothing more; after the grace time cancel what is still in flight."""
+    def end(self, why: str) -> None:
+        """Issue nothing more, and give this as the reason; after the grace time cancel what is still in flight."""
         if self._why != _COMPLETED or self._over.is_set():
             return
         self._why = why
@@ -275,17 +278,11 @@ class Run:
 
     def _measure(self) -> None:
         """The warm-up is over: count from here on."""
-        self._reporter.warmed = self._warmed()
+        tally = self._reporter.accounts.tally
+        self._reporter.warmed = Warmed(self._engine.issued, tally.errors, self._stopwatch.elapsed_s())
         self.note("rate", None, f"{warm_up_of(self._reporter.warmed)}: counting begins", "info")
-        for timer in self._timers.values():
-            timer.cancel()
-        self._timers.clear()
         self._plan = self._task.plan
-        self._events.shift(self._stopwatch.elapsed_s())
-        self._engine.forget()
-        self.backends.forget()
-        self._loop = self._reporter.loop = self._made_loop()
-        self._reporter.forget()
+        self._recount()
         self._explain()
         self._started_at = self._clock.wall()
         self._stopwatch.restart()
@@ -293,21 +290,35 @@ class Run:
         self._sampling.restart()
         self._begin()
 
-    def _warmed(self) -> Warmed:
-        """What the warm-up came to."""
-        tally = self._reporter.accounts.tally
-        return Warmed(self._engine.issued, tally.errors, self._stopwatch.elapsed_s())
+    def _recount(self) -> None:
+        """Count anew what the plan has issued from now on."""
+        for timer in self._timers.values():
+            timer.cancel()
+        self._timers.clear()
+        self._events.shift(self._stopwatch.elapsed_s())
+        self._engine.forget()
+        self.backends.forget()
+        self._loop = self._reporter.loop = self._made_loop()
+        self._reporter.forget()
+
+    def again(self, plan: Plan) -> None:
+        """Have ``drive`` issue this plan next, on the same connections and counted anew; nothing may be going on."""
+        self._task = self._reporter.task = replace(self._task, plan=plan)
+        self._plan = plan.warming or plan
+        self._why, self._end_reason = _COMPLETED, None
+        self._over.clear()
+        self._reporter.warmed = None
+        self._recount()
+        self._stopwatch.reset()
 
     def stop(self) -> None:
         """Issue nothing more, let what is in flight finish; before the first call nothing will be issued."""
+        self.was_stopped = True
         self.end("interrupted")
-
-    def end(self, why: str) -> None:
-        """Stop as ``stop`` does, for a reason of the caller's, which the report gives as that of its end."""
-        self._close(why)
 
     def abort(self) -> None:
         """Cancel what is in flight and end now."""
+        self.was_stopped = True
         if self._over.is_set():
             return
         self._why = "interrupted"

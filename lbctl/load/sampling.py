@@ -23,13 +23,14 @@ class Sampling:
         self._timer: asyncio.TimerHandle | None = None
 
     def start(self) -> None:
+        """Take samples from here on, of counters that begin now."""
+        self.sampler = Sampler()
         self._arm()
 
     def restart(self) -> None:
-        """Take samples from here on, of counters that begin anew."""
+        """Start, while it goes on."""
         if self._timer is not None:
             self._timer.cancel()
-        self.sampler = Sampler()
         self.start()
 
     def stop(self) -> None:

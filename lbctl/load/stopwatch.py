@@ -33,6 +33,10 @@ class Stopwatch:
         self._paused_ns = self._since_ns = self._still_ns = 0
         self.start()
 
+    def reset(self) -> None:
+        """Be as before the start."""
+        self._began_ns = self._paused_ns = self._since_ns = self._still_ns = 0
+
     def pause(self) -> None:
         """Stand still, if it is running."""
         if self._began_ns and not self._since_ns and not self._still_ns:
