@@ -176,13 +176,17 @@ class Starts:
 
 @dataclass(frozen=True, slots=True)
 class ErrorGroup:
-    """Failed calls alike in code, origin and message; counts per backend address, the largest first."""
+    """Failed calls alike in code, origin and message; counts per backend address, the largest first.
+
+    ``message`` is without what differs from call to call; ``example`` is the first one as it was, empty if unknown.
+    """
 
     code: Code
     origin: Origin
     message: str
     count: int
     backends: Mapping[str, int]
+    example: str = ""
 
 
 @dataclass(frozen=True, slots=True)

@@ -47,6 +47,7 @@ def error_group_from(group: Part) -> ErrorGroup:
         message=group.text("message"),
         count=group.whole("count"),
         backends=group.counts("backends"),
+        example=group.text("example", ""),
     )
 
 

@@ -112,6 +112,7 @@ def _error_group(group: ErrorGroup) -> Document:
         "code": group.code.name,
         "origin": group.origin.value,
         "message": group.message,
+        "example": group.example,
         "count": group.count,
         "backends": dict(group.backends),
     }

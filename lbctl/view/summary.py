@@ -185,10 +185,18 @@ def _errors(report: Report, look: Look) -> list[str]:
         lines.append(f"{head}  {look.left(message, longest)}  {place}" if beside else f"{head}  {message}")
         if place and not beside:
             lines.append(" " * indent + place)
+        lines += _example(group, indent, look)
     if len(groups) > _ERRORS:
         rest = groups[_ERRORS:]
         lines.append(f"{sum(group.count for group in rest):>6,} in {plural(len(rest), 'other kind')}")
     return lines
+
+
+def _example(group: ErrorGroup, indent: int, look: Look) -> list[str]:
+    """Return one message as it was, where that says more than what all of its kind have in common."""
+    if group.example in ("", group.message):
+        return []
+    return [look.paint(look.style.muted, look.elide(f"{' ' * indent}e.g. {look.show(group.example)}", _WIDTH))]
 
 
 def _place(group: ErrorGroup, look: Look) -> str:

@@ -126,6 +126,28 @@ def test_ten_thousand_resets_with_a_port_each_are_one_group() -> None:
         tally.failed(a, Reply(Code.UNAVAILABLE, Origin.TRANSPORT, reason))
     (group,) = tally.error_groups()
     assert (group.count, group.message) == (10_000, "read tcp <addr>-><addr>: connection reset by peer")
+    assert group.example == "read tcp 10.0.0.9:20000->10.0.0.1:50051: connection reset by peer"
+
+
+def test_what_a_server_quotes_is_no_kind_of_its_own_and_what_lbctl_quotes_is() -> None:
+    tally = Tally()
+    for name in ("bob", "mary ann", "o'neil"):
+        tally.failed(tally.backend(A), Reply(Code.NOT_FOUND, Origin.SERVER, f'user "{name}" isn\'t known'))
+    for why in ("too_many_pings", "shutdown"):
+        tally.failed(tally.backend(A), Reply(Code.UNAVAILABLE, Origin.TRANSPORT, f'closed: GOAWAY "{why}"'))
+    assert {(group.message, group.example, group.count) for group in tally.error_groups()} == {
+        ("user <text> isn't known", 'user "bob" isn\'t known', 3),
+        ('closed: GOAWAY "too_many_pings"', 'closed: GOAWAY "too_many_pings"', 1),
+        ('closed: GOAWAY "shutdown"', 'closed: GOAWAY "shutdown"', 1),
+    }
+
+
+def test_the_example_of_other_messages_is_one_of_them() -> None:
+    tally = Tally()
+    for letter in range(GROUPS + 5):
+        tally.failed(None, Reply(Code.INTERNAL, Origin.SERVER, "x" * (letter + 1)))
+    (other,) = (group for group in tally.error_groups() if group.message == OTHER)
+    assert (other.count, other.example) == (5, "x" * (GROUPS + 1))
 
 
 def test_messages_without_end_are_counted_as_other_messages_of_their_code() -> None:
@@ -174,6 +196,7 @@ def test_what_differs_from_call_to_call_is_taken_out_of_a_message(message: str, 
 def test_a_hostile_message_costs_no_more_than_a_long_one() -> None:
     for message in ("1" * 100_000, "a1" * 50_000, "1." * 50_000, "[:" * 50_000, "a" * 100_000, "0x" * 50_000):
         assert len(normalised(message)) <= MESSAGE_CHARS + 1
+        assert len(normalised(message.replace("1", '"'), quoted=True)) <= 2 * MESSAGE_CHARS + 1
 
 
 def test_the_log_keeps_the_first_events_and_the_latest() -> None:

@@ -151,6 +151,7 @@ def test_the_numbers_of_a_run_are_plain_and_in_the_unit_of_their_key() -> None:
             "code": "UNAVAILABLE",
             "origin": "transport",
             "message": "connection lost",
+            "example": "",
             "count": 1,
             "backends": {"127.0.0.1:2": 1},
         }

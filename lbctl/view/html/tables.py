@@ -164,7 +164,14 @@ def _code(group: ErrorGroup) -> Html:
 
 def _message(group: ErrorGroup) -> Html:
     place = _place(group)
-    return joined([el("span", group.message or "(no message)"), el("small", f"mostly at {place}") if place else None])
+    example = group.example if group.example != group.message else ""
+    return joined(
+        [
+            el("span", group.message or "(no message)"),
+            el("small", f"e.g. {example}") if example else None,
+            el("small", f"mostly at {place}") if place else None,
+        ]
+    )
 
 
 def _place(group: ErrorGroup) -> str:
