@@ -9,7 +9,14 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Final
 
+from lbctl.cli.listeners import is_pipe
+from lbctl.cli.screens import caps_of
+from lbctl.clock import SystemClock
 from lbctl.errors import UsageError
+
+# Here, and so before the file of --save is there: a Ctrl-C while Python makes classes ends the process by the signal,
+# also where it is caught.
+from lbctl.view.screens import RunScreen, Together, run_screen
 
 if TYPE_CHECKING:
     from lbctl.cli.hammer_options import ResultFlags
@@ -19,7 +26,6 @@ if TYPE_CHECKING:
     from lbctl.model import Endpoint
     from lbctl.view.caps import Caps
     from lbctl.view.metrics_endpoint import MetricsEndpoint
-    from lbctl.view.screens import RunScreen
 
 _PROGRESS_S: Final = 5.0
 _SAMPLES_S: Final = 1.0
@@ -27,9 +33,6 @@ _SAMPLES_S: Final = 1.0
 
 def caps_for(settings: Settings, result: ResultFlags) -> Caps:
     """What the streams can show; no live view is drawn where lines of standard output may come between."""
-    from lbctl.cli.listeners import is_pipe
-    from lbctl.cli.screens import caps_of
-
     ui = result.ui or "auto"
     if settings.output == "jsonl" and sys.stdout is not None:
         if sys.stdout.isatty() and ui in ("auto", "live"):
@@ -44,8 +47,6 @@ def screens(
     settings: Settings, caps: Caps, result: ResultFlags, outputs: OutputFlags, sink: Sink
 ) -> Iterator[RunScreen]:
     """Everything that shows the run, as one screen; raises UsageError where metrics cannot be served."""
-    from lbctl.view.screens import Together, run_screen
-
     if settings.output == "jsonl" and result.ui == "live" and caps.screen == "none":
         sink.note("note: --ui live: the lines of -o jsonl go to this terminal; send them to a file for a live view")
     # -q leaves out progress nobody asked for; a live view is what a terminal is for.
@@ -64,14 +65,12 @@ def screens(
 
 
 def _lines(sink: Sink, interval_s: float) -> RunScreen:
-    from lbctl.clock import SystemClock
     from lbctl.view.sample_lines import LiveLines
 
     return LiveLines(sink.lines, SystemClock().wall, interval_s=interval_s)
 
 
 def _pushed(url: str, sink: Sink, interval_s: float | None) -> RunScreen:
-    from lbctl.clock import SystemClock
     from lbctl.view.otlp_push import EVERY_S, OtlpPush
 
     headers = collector_headers(os.environ.get("OTEL_EXPORTER_OTLP_HEADERS", ""))
