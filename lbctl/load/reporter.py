@@ -22,9 +22,10 @@ from lbctl.load.plan import Task
 from lbctl.load.pulse import Pulse
 from lbctl.load.repeating import repeated_of, retried_of
 from lbctl.load.replay import Bands, replayed
-from lbctl.load.warnings import on_concurrency, on_connections, on_drops, on_refusals, on_starts, on_waits
+from lbctl.load.warnings import on_concurrency, on_connections, on_drift, on_drops, on_refusals, on_starts, on_waits
 from lbctl.load.wires import sum_of, untold, wire_of
 from lbctl.model import Event
+from lbctl.stats.drift import Drift, drift_of
 from lbctl.stats.fairness import judge
 from lbctl.stats.histogram import Histogram
 from lbctl.stats.report import BackendRow, Balance, Explanation, Load, MethodRow, Report, Streams, Wait, Warmed, Wire
@@ -60,6 +61,7 @@ class Reporter:
     samples: Callable[[], Sequence[Sample]] = field(default=tuple, init=False)
     _final: tuple[Balance, Bands] | None = field(default=None, init=False)
     _bands: Bands = field(default_factory=dict, init=False)
+    _drift: Drift | None = field(default=None, init=False)
     _wire: Wire = field(default=_UNTOLD, init=False)
     _wires: Mapping[Lane, Wire] = field(default_factory=dict, init=False)
     _first_byte: Histogram = field(default_factory=Histogram, init=False)
@@ -123,6 +125,7 @@ class Reporter:
             turned_away=dict(self.guarding.turned_away) if self.guarding is not None else {},
             hash_key=None if task.keys is None else task.keys.spelled,
             samples=self.samples(),
+            drift=self._drifted() if over else None,
             warmed=self.warmed,
             warming=task.plan.warmup is not None and self.warmed is None,
             methods=tuple(_method_row(each) for each in self.accounts.methods),
@@ -181,6 +184,9 @@ class Reporter:
             wire, max((each.most for each in resets), default=0), many=any(each.are_many for each in resets)
         )
         yield from on_starts(self.loop.starts)
+        yield from on_drift(
+            self._drifted() if over else None, self.samples(), is_open=self.task.plan.schedule is not None
+        )
         if self.task.plan.schedule is None:
             backends = sum(peer.eligible for peer in self.balancer.peers.values())
             yield from on_concurrency(self.balancer.policy, self.loop.concurrency, backends)
@@ -188,6 +194,13 @@ class Reporter:
         if self.guarding is not None:
             yield from self.guarding.doubts()
         yield from remarks(self.task.policy.name, self.task.engine)
+
+    def _drifted(self) -> Drift | None:
+        """What became of the latency, where the rate was meant to be one; worked out once."""
+        plan = self.task.plan
+        if self._drift is None and (plan.schedule is None or plan.rps is not None):
+            self._drift = drift_of(self.samples())
+        return self._drift
 
     def _judged(self, *, fresh: bool) -> Balance:
         now = self.clock.now_ns()

@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
+from statistics import median
 from typing import Final
 
 from lbctl.balance.policies.base import Policy
+from lbctl.stats.drift import Drift
 from lbctl.stats.report import Starts, Wait, Warmed, Wire
+from lbctl.stats.samples import Sample
 
 _SHARE: Final = 0.01  # of the calls' time, from where on a wait is worth a sentence
 _LATE: Final = 0.05  # of the calls of an open loop
+_PILED: Final = 10  # calls in flight more than before
 _FEW: Final = 100  # calls, with which a share means little
 
 _WAITS: Final = {
@@ -40,6 +44,35 @@ def on_starts(starts: Starts | None) -> Iterator[str]:
     if starts is not None and starts.late > _LATE * max(starts.delays.total, _FEW):
         share = starts.late / starts.delays.total
         yield f"{share:.0%} of the calls were started more than 1ms late: the times include that"
+
+
+def on_drift(drift: Drift | None, samples: Sequence[Sample], *, is_open: bool) -> Iterator[str]:
+    """The latency was not one and the same all the time."""
+    if drift is None or drift.before_ms is None or drift.after_ms is None:
+        return
+    before, after = milliseconds(drift.before_ms), milliseconds(drift.after_ms)
+    if drift.warmup_ms is not None:
+        yield (
+            f"the first {drift.warmup_s:.0f}s were a warm-up, {milliseconds(drift.warmup_ms)} at p50 and {before} after"
+            f" it: --warmup {drift.warmup_s:.0f}s leaves them out"
+        )
+    if drift.verdict in ("rising", "falling"):
+        rose, more = ("rose", "") if drift.verdict == "rising" else ("fell", "; a longer --warmup helps if it settles")
+        if is_open and drift.verdict == "rising":
+            more = _piled_up(samples)
+        yield (
+            f"latency {rose} over the run, {before} at p50 in its first half and {after} in its second:"
+            f" the percentiles are those of a mixture{more}"
+        )
+
+
+def _piled_up(samples: Sequence[Sample]) -> str:
+    """What an open loop says of a service that falls behind."""
+    in_flight = [each.in_flight for each in samples]
+    first, last = median(in_flight[: len(in_flight) // 2]), median(in_flight[len(in_flight) // 2 :])
+    if last < max(2 * first, first + _PILED):
+        return ""
+    return f"; calls in flight rose from {first:,.0f} to {last:,.0f}: the rate is more than the service can take"
 
 
 def on_concurrency(policy: Policy, concurrency: int, backends: int) -> Iterator[str]:

@@ -10,6 +10,7 @@ from dataclasses import dataclass, field
 from datetime import datetime
 
 from lbctl.model import Code, Event, Origin
+from lbctl.stats.drift import Drift
 from lbctl.stats.histogram import Histogram
 from lbctl.stats.outcome import Outcome
 from lbctl.stats.samples import Sample
@@ -303,6 +304,7 @@ class Report:
     warmed: Warmed | None = None  # of a run that had one
     thresholds: tuple[Outcome, ...] = ()  # once the run is over
     abort_on: tuple[Outcome, ...] = ()  # likewise: conditions that would have ended it, or did
+    drift: Drift | None = None  # likewise, where the load was meant to stay the same
 
     methods: tuple[MethodRow, ...] = ()  # of a run of several
 

@@ -15,6 +15,7 @@ from lbctl.stats.report import BackendRow, Balance, Load, Report, Warmed
 from lbctl.stats.saved_methods import methods_from
 from lbctl.stats.saved_parts import (
     codes_from,
+    drift_from,
     error_group_from,
     event_from,
     explanation_from,
@@ -104,6 +105,7 @@ def report_from(document: object) -> Report:
         warmed=_warmed(run.maybe_part("warmup")),
         thresholds=tuple(map(outcome_from, run.parts("thresholds"))),
         abort_on=tuple(map(outcome_from, run.parts("abort_on"))),
+        drift=drift_from(run.maybe_part("stationarity")),
         methods=methods_from(run, times),
     )
 

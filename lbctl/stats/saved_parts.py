@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from typing import Final, TypeVar
 
 from lbctl.model import Code, Event, Origin
+from lbctl.stats.drift import Drift
 from lbctl.stats.histogram import Histogram
 from lbctl.stats.outcome import Outcome
 from lbctl.stats.report import Candidate, ErrorGroup, Explanation, Generator, Repeated, Starts, Streams
@@ -55,6 +56,20 @@ def event_from(event: Part) -> Event:
     """Something that happened."""
     return Event(
         event.number("t_s"), event.text("kind"), event.word("backend"), event.text("text"), event.text("level", "info")
+    )
+
+
+def drift_from(found: Part | None) -> Drift | None:
+    """What became of the latency over a run; None where it was not judged."""
+    if found is None:
+        return None
+    return Drift(
+        verdict=found.text("verdict"),
+        before_ms=found.maybe("before_ms"),
+        after_ms=found.maybe("after_ms"),
+        p_value=found.maybe("p_value"),
+        warmup_s=found.number("warmup_s", 0.0),
+        warmup_ms=found.maybe("warmup_ms"),
     )
 
 

@@ -11,7 +11,7 @@ from lbctl.stats.report import BackendRow, Balance, ErrorGroup, Explanation, Loa
 from lbctl.view.figures import Document, histogram, latency_ms, micros, rate, ratio, stamp
 from lbctl.view.methods import methods
 from lbctl.view.outcomes import outcome_document
-from lbctl.view.sample_document import event, histograms, samples
+from lbctl.view.sample_document import event, histograms, samples, stationarity
 from lbctl.view.wire_document import run_wire, streams, wire
 
 RUN = "lbctl.run/v1"
@@ -57,6 +57,7 @@ def run_document(report: Report) -> Document:
         "streams": streams(report.streams, report.elapsed_s),
         "thresholds": [outcome_document(each) for each in report.thresholds],
         "abort_on": [outcome_document(each) for each in report.abort_on],
+        "stationarity": stationarity(report.drift),
         "samples": samples(report.samples),
         "histograms": histograms(report),
     }

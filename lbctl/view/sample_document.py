@@ -6,6 +6,7 @@ from collections.abc import Mapping, Sequence
 from typing import Final
 
 from lbctl.model import Event
+from lbctl.stats.drift import Drift
 from lbctl.stats.report import BackendRow, Report
 from lbctl.stats.samples import Sample
 from lbctl.view.figures import Document, micros
@@ -36,6 +37,19 @@ def sample(found: Sample) -> Document:
         "p90_ms": None if times is None else round(times.p90_ms, 4),
         "p99_ms": None if times is None else round(times.p99_ms, 4),
         "max_ms": None if times is None else round(times.max_ms, 4),
+    }
+
+
+def stationarity(found: Drift | None) -> Document | None:
+    """What became of the latency over the run; null while it goes on, and where the load was meant to change."""
+    if found is None:
+        return None
+    times = {"before_ms": found.before_ms, "after_ms": found.after_ms, "warmup_ms": found.warmup_ms}
+    return {
+        "verdict": found.verdict,
+        "p_value": found.p_value,
+        "warmup_s": micros(found.warmup_s),
+        **{name: None if ms is None else round(ms, 4) for name, ms in times.items()},
     }
 
 

@@ -3,9 +3,20 @@ from __future__ import annotations
 import pytest
 
 from lbctl.balance.policies.table import POLICIES
-from lbctl.load.warnings import milliseconds, on_concurrency, on_connections, on_drops, on_refusals, on_starts, on_waits
+from lbctl.load.warnings import (
+    milliseconds,
+    on_concurrency,
+    on_connections,
+    on_drift,
+    on_drops,
+    on_refusals,
+    on_starts,
+    on_waits,
+)
+from lbctl.stats.drift import TOO_FEW, Drift
 from lbctl.stats.histogram import Histogram
 from lbctl.stats.report import Starts, Wait, Wire
+from lbctl.stats.samples import Sample
 from lbctl.view.text import duration
 
 
@@ -30,6 +41,36 @@ def test_dropped_calls_and_late_starts_are_said() -> None:
     assert list(on_starts(starts(600, 1000))) == [
         "60% of the calls were started more than 1ms late: the times include that"
     ]
+
+
+def piled(*in_flight: int) -> list[Sample]:
+    return [Sample(t_s, 1.0, 1, 1, 0, 0, 0, 0, number, None) for t_s, number in enumerate(in_flight, 1)]
+
+
+def test_a_latency_that_changed_is_said_with_what_it_means() -> None:
+    assert list(on_drift(None, [], is_open=False)) == []
+    assert list(on_drift(TOO_FEW, [], is_open=False)) == []
+    assert list(on_drift(Drift("steady", 2.0, 2.1, 0.3), [], is_open=False)) == []
+    assert list(on_drift(Drift("falling", 3.4, 2.1, 0.001), [], is_open=True)) == [
+        "latency fell over the run, 3.4ms at p50 in its first half and 2.1ms in its second: the percentiles are those"
+        " of a mixture; a longer --warmup helps if it settles"
+    ]
+    assert list(on_drift(Drift("steady", 2.1, 2.1, 0.5, 3.0, 12.4), [], is_open=False)) == [
+        "the first 3s were a warm-up, 12ms at p50 and 2.1ms after it: --warmup 3s leaves them out"
+    ]
+
+
+def test_an_open_loop_whose_calls_pile_up_says_so() -> None:
+    rising = Drift("rising", 2.1, 340.0, 0.001)
+    mixture = (
+        "latency rose over the run, 2.1ms at p50 in its first half and 340ms in its second: the percentiles are those"
+        " of a mixture"
+    )
+    assert list(on_drift(rising, piled(10, 12, 200, 340), is_open=True)) == [
+        f"{mixture}; calls in flight rose from 11 to 270: the rate is more than the service can take"
+    ]
+    assert list(on_drift(rising, piled(10, 12, 11, 13), is_open=True)) == [mixture]
+    assert list(on_drift(rising, piled(10, 12, 200, 340), is_open=False)) == [mixture]
 
 
 @pytest.mark.parametrize("ms", [1.0, 9.94, 9.96, 39.7, 999.4, 999.6, 1250.0, 9994.0, 12_500.0])

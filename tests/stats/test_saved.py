@@ -11,6 +11,7 @@ from typing import Any
 import pytest
 
 from lbctl.model import Code
+from lbctl.stats.drift import Drift
 from lbctl.stats.histogram import Histogram
 from lbctl.stats.outcome import Outcome
 from lbctl.stats.report import Repeated, Report, Wait, Warmed
@@ -207,6 +208,7 @@ def whole() -> Report:
         samples=(Sample(1.0, 1.0, 10, 8, 1, 1, 2, 3, 4, Times(1.0, 2.0, 3.0, 4.5)),),
         warmed=Warmed(100, 1, 2.5),
         thresholds=(outcome,),
+        drift=Drift("rising", 2.1, 3.4, 0.001, 3.0, 12.5),
         abort_on=(replace(outcome, backend="127.0.0.1:1", reason="x"),),
     )
 
