@@ -53,6 +53,9 @@ class Again:
         return self.registry + (self.naming if verb in _NAMING else ())
 
 
+PLAIN: Final = Again()  # that repeats nothing
+
+
 def _only(known: tuple[str, ...], flag: str) -> tuple[str, ...]:
     place = known.index(flag) if flag in known else len(known)
     return known[place : place + 2]

@@ -19,14 +19,16 @@ def explain_key(key: str, settings: Settings) -> int:
 
     from lbctl.cli.reading_progress import reading
     from lbctl.cli.registry import etcd_config
+    from lbctl.cli.suggestions import again
     from lbctl.commands.explain import Explain, explain
     from lbctl.etcd.client import Etcd
 
+    same = again(settings)
     if not key:
-        raise UsageError("--explain needs a key", "see what there is: lbctl ls --all")
+        raise UsageError("--explain needs a key", f"see what there is: {same.command('ls', options=('--all',))}")
     if settings.output not in _OUTPUTS:
         raise UsageError(f"--explain has no output format {settings.output!r}", f"use one of: {', '.join(_OUTPUTS)}")
-    request = Explain(key, settings.prefix, settings.layout, settings.service_from)
+    request = Explain(key, settings.prefix, settings.layout, settings.service_from, same)
 
     async def work() -> Explanation:
         with reading(quiet=settings.quiet) as tell:

@@ -16,6 +16,7 @@ from lbctl.cli.hash_key_options import HashKeyFlags
 from lbctl.cli.options import detail, with_settings
 from lbctl.cli.output_options import OutputFlags
 from lbctl.cli.pacing_options import PacingFlags
+from lbctl.cli.request_data_options import DataFlags
 from lbctl.cli.request_options import RequestFlags, StreamFlags
 from lbctl.cli.retry_options import RetryFlags
 from lbctl.cli.settings import Settings
@@ -41,6 +42,8 @@ EXAMPLES = (
     "lbctl hammer echo -r 2k -z 30s --policy weighted_random --seed 7 -o json > run.json",
     "lbctl hammer echo --stages 10s@500,20s@500:2k,30s@2k --arrival poisson --warmup 5s",
     'lbctl hammer echo Echo/Chat -d \'[{"message": "a"}, {"message": "b"}]\' --stream-interval 10ms',
+    "lbctl hammer shop Cart/Add -D carts.csv --data-order random --metadata-from tenant=x-tenant",
+    "lbctl hammer shop --mix traffic.yaml -r 500 -z 1m",
     "lbctl hammer shop Cart/Get --tls-ca ca.pem -H 'authorization: Bearer ${TOKEN}' --expand-headers",
     "lbctl hammer echo -z 60s --health-check --outlier-detection interval=5s,base-ejection-time=10s",
     "lbctl hammer echo -z 60s --breaker consecutive,failures=3,open-time=2s --when-all-out fail --slow-start",
@@ -73,6 +76,7 @@ def hammer(
     pacing: PacingFlags,
     hash_keys: HashKeyFlags,
     request: RequestFlags,
+    data: DataFlags,
     stream: StreamFlags,
     again: RetryFlags,
     guards: GuardFlags,
@@ -83,6 +87,7 @@ def hammer(
     settings: Settings,
 ) -> int:
     """Put load on a service through a balancing policy."""
+    from lbctl.cli import suggestions
     from lbctl.cli.ci import Ci
     from lbctl.cli.hammer_output import Sink
     from lbctl.cli.hammer_request import build, slips, split_target
@@ -91,7 +96,8 @@ def hammer(
     from lbctl.commands.hammer import Tell
 
     direct = connection.backends is not None
-    service, method = split_target(service, method, direct=direct)
+    look = suggestions.again(settings).command("ls")
+    service, method = split_target(service, method, direct=direct, look=look)
     wanted = build(
         service,
         method,
@@ -105,12 +111,13 @@ def hammer(
         again=again,
         guards=guards,
         pacing=pacing,
+        data=data,
     )
     caps = caps_for(settings, result)
     wanted = replace(wanted, thresholds=thresholds_of(verdict, settings), abort_on=conditions_of(verdict, settings))
     about = f"lbctl hammer {wanted.service}"
     with (
-        Sink(settings, caps, result, wanted.service) as sink,
+        Sink(settings, caps, result, wanted.service, strict=result.strict) as sink,
         Ci(verdict.ci or (), about, sink.say, result.strict) as ci,
     ):
         for slip in slips(request):

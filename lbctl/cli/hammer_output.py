@@ -40,10 +40,13 @@ class Sink:
     the run.
     """
 
-    def __init__(self, settings: Settings, caps: Caps, flags: ScreenFlags, service: str, *, strict: bool = False) -> None:
+    def __init__(
+        self, settings: Settings, caps: Caps, flags: ScreenFlags, service: str, *, strict: bool = False
+    ) -> None:
         self._settings = settings
         self._caps = caps
         self._strict = strict
+        self._service = service
         self._save = path_of(flags.save, service) if flags.save is not None else None
         self._made = False  # the file of --save is ours and empty
         self.lines = LineWriter()  # to standard output, while the run goes on
@@ -93,14 +96,21 @@ class Sink:
             if self._save is not None and not hung_up:
                 self.note(f"saved {self._save}; HTML: lbctl report {shlex.quote(str(self._save))} -o html")
             if not hung_up and _is_registered_and_skewed(report):
-                looking = again(self._settings).command("doctor", report.service, options=("--probe", "1000"))
+                looking = again(self._settings).command("doctor", self._service, options=("--probe", "1000"))
                 self.note(f"hint: {looking}")
-        failed = _failed(finished)
+        failed = _failed(finished, self._look(report))
         if failed is not None:
             raise failed
         if report is not None and not hung_up:
             self._judge(report, number)
         return ExitCode.OK if number is None else 128 + number
+
+    def _look(self, report: Report | None) -> str:
+        """The command that asks what the run went to for its health."""
+        command = again(self._settings).command
+        if report is None or not report.backends or _is_registered(report):
+            return command("ls", self._service, options=("--check",))
+        return command("health", options=("--backends", ",".join(row.address for row in report.backends)))
 
     def _judge(self, report: Report, number: int | None) -> None:
         """Raise CheckFailed for a run that is not good enough; one that a signal ended keeps the signal's status."""
@@ -159,7 +169,12 @@ def _stopper(finished: Finished) -> str:
 
 def _is_registered_and_skewed(report: Report) -> bool:
     """Whether calls went elsewhere than they should have, to backends that the registry knows."""
-    return report.balance.verdict == "skewed" and any(row.key != row.address for row in report.backends)
+    return report.balance.verdict == "skewed" and _is_registered(report)
+
+
+def _is_registered(report: Report) -> bool:
+    """Whether backends are those of a registry."""
+    return any(row.key != row.address for row in report.backends)
 
 
 def path_of(save: str, service: str) -> Path:
@@ -185,17 +200,16 @@ def reason_of(error: OSError) -> str:
     return (error.strerror or str(error)).lower()
 
 
-def _failed(finished: Finished) -> LbctlError | None:
-    """Why the run could not go on to its end, if it could not."""
+def _failed(finished: Finished, look: str) -> LbctlError | None:
+    """Why the run could not go on to its end, if it could not; ``look`` is the command that shows what is left."""
     report = finished.report
     if finished.failure is not None or report is None or report.end_reason != "error":
         return finished.failure
-    return _given_up(report)
+    return _given_up(report, look)
 
 
-def _given_up(report: Report) -> CannotCall:
+def _given_up(report: Report, look: str) -> CannotCall:
     """Nobody could be used: it makes a difference whether that is for want of backends."""
     if "rotation" not in report.given_up:
-        hint = f"see what is left of it: lbctl ls {report.service} --check"
-        return CannotCall("the run was given up: no backend was ready any more", hint)
+        return CannotCall("the run was given up: no backend was ready any more", f"see what is left of it: {look}")
     return CannotCall(f"the run was given up: {report.given_up}", "--when-all-out panic uses them all the same")

@@ -9,6 +9,7 @@ from random import SystemRandom
 from typing import Final
 
 from lbctl.balance.policies.table import GRPC_POLICIES
+from lbctl.cli import suggestions
 from lbctl.cli.connection_options import DEFAULT_ENGINE, ConnectionFlags
 from lbctl.cli.guard_options import GuardFlags, guards_of
 from lbctl.cli.hammer_options import LoadFlags
@@ -40,12 +41,15 @@ Weighted = Sequence[tuple[Endpoint, int]]
 
 
 def split_target(
-    service: str | None, method: str | None, *, direct: bool, command: str = "hammer"
+    service: str | None, method: str | None, *, direct: bool, command: str = "hammer", look: str = "lbctl ls"
 ) -> tuple[str, str | None]:
-    """SERVICE and METHOD. With ``--backends`` a lone ``package.Service/Method`` is a method; it names the service."""
+    """SERVICE and METHOD. With ``--backends`` a lone ``package.Service/Method`` is a method; it names the service.
+
+    ``look`` is the command that shows which services there are.
+    """
     if service is None:
         if not direct:
-            raise UsageError(f"{command} needs a SERVICE", "see what there is: lbctl ls")
+            raise UsageError(f"{command} needs a SERVICE", f"see what there is: {look}")
         return "backends", None
     if method is None and direct and "/" in service:
         return service.strip("/").partition("/")[0], service
@@ -100,6 +104,7 @@ def build(
         guards=guards_of(around.flags, policy, settings.health_check),
         notes=(*found.notes, *around.notes),
         limits=settings.limits,
+        again=suggestions.again(settings),
     )
 
 

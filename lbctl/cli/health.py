@@ -79,12 +79,13 @@ def health(
 
 
 def _refuse_contradictions(service: str | None, flags: HealthFlags, settings: Settings) -> None:
+    from lbctl.cli.suggestions import again
+
     if flags.backends is not None and service is not None:
         raise UsageError("--backends goes with no SERVICE", "leave one of them out")
     if flags.watch and settings.output not in ("table", "wide"):
-        raise UsageError(
-            f"--watch prints rows, not {settings.output}", "use -o table, or: lbctl watch SERVICE -o jsonl"
-        )
+        follow = again(settings).command("watch", service or "SERVICE", options=("-o", "jsonl"))
+        raise UsageError(f"--watch prints rows, not {settings.output}", f"use -o table, or: {follow}")
     if flags.interval is not None and not flags.watch:
         raise UsageError("--interval is for --watch", "leave it out, or give --watch too")
 
@@ -96,16 +97,17 @@ def _request(service: str | None, flags: HealthFlags, settings: Settings) -> Hea
     from lbctl.commands.ls import Ls
     from lbctl.commands.reach import Reaching, ready_for
 
+    same = again(settings)
     reaching = Reaching(settings.reach, ready_for(settings.reach), discovered=flags.backends is None)
     return HealthCheck(
-        which=Ls(service, settings.prefix, settings.layout, named_by=settings.service_from),
+        which=Ls(service, settings.prefix, settings.layout, named_by=settings.service_from, again=same),
         access_for=reaching.access,
         asked=flags.asked or "",
         timeout_s=flags.timeout or settings.check_timeout_s,
         interval_s=flags.interval or settings.check_interval_s,
         strict=flags.strict,
         given=given("backends", flags.backends or ()),
-        again=again(settings),
+        again=same,
     )
 
 

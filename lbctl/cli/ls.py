@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from lbctl.etcd.config import EtcdConfig
     from lbctl.model import Endpoint, Instance
     from lbctl.rpc.access import Access
+    from lbctl.suggestion import Again
 
 SUMMARY = "services in etcd, or the instances of one service"
 ABOUT = """\
@@ -58,12 +59,14 @@ def ls(
     from lbctl.cli.ls_output import LsPrinter
     from lbctl.cli.registry import etcd_config
     from lbctl.cli.screens import caps_of
+    from lbctl.cli.suggestions import again
     from lbctl.commands.ls import Ls
 
+    same = again(settings)
     if explain is not None:
         _refuse_beside("--explain", service, watch=watch, everything=everything)
         return explain_key(explain, settings)
-    _refuse_contradictions(service, sort, watch=watch, output=settings.output)
+    _refuse_contradictions(service, sort, watch=watch, output=settings.output, again=same)
     if everything:
         _refuse_beside("--all", service, watch=watch, output=settings.output)
     caps, checked = caps_of(settings), _is_checked(service, check, settings)
@@ -78,8 +81,9 @@ def ls(
         named_by=settings.service_from,
         everything=everything,
         expected=None if expect is None else _expected(expect, service, watch=watch, output=settings.output),
+        again=same,
     )
-    return _list(etcd_config(settings), request, LsPrinter(settings, caps, sort or ""), watch=watch)
+    return _list(etcd_config(settings), request, LsPrinter(settings, caps, same, sort or ""), watch=watch)
 
 
 def _is_checked(service: str | None, asked: bool | None, settings: Settings) -> bool:
@@ -106,11 +110,14 @@ def _expected(source: str, service: str | None, *, watch: bool, output: str | No
     return read_expected(source)
 
 
-def _refuse_contradictions(service: str | None, sort: str | None, *, watch: bool, output: str | None) -> None:
+def _refuse_contradictions(
+    service: str | None, sort: str | None, *, watch: bool, output: str | None, again: Again
+) -> None:
     if sort is not None and service is None:
         raise UsageError("--sort needs a SERVICE", "without one, services are listed by name")
     if watch and output not in ("table", "wide"):
-        raise UsageError(f"-w prints rows, not {output}", "use -o table, or: lbctl watch SERVICE -o jsonl")
+        follow = again.command("watch", service or "SERVICE", options=("-o", "jsonl"))
+        raise UsageError(f"-w prints rows, not {output}", f"use -o table, or: {follow}")
 
 
 def _refuse_beside(
@@ -138,7 +145,7 @@ def _list(config: EtcdConfig, request: Ls, printer: LsPrinter, *, watch: bool) -
         async with Etcd(config) as etcd:
             with reading(quiet=printer.quiet) as tell:
                 listing = await run(etcd, request, tell)
-            printer.result(listing, one=request.service is not None)
+            printer.result(listing, request.service)
             if watch:
                 streaming = asyncio.create_task(while_read(stream(etcd, listing, request, printer.moment)))
                 with stopped_by_signals(streaming.cancel), suppress(asyncio.CancelledError):

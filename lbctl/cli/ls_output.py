@@ -10,6 +10,7 @@ from lbctl.cli.settings import Settings
 if TYPE_CHECKING:
     from lbctl.commands.ls_stream import Moment
     from lbctl.discovery.listing import Listing, Rest
+    from lbctl.suggestion import Again
     from lbctl.view.caps import Caps
     from lbctl.view.plain_table import Rendered
     from lbctl.view.services import Look
@@ -18,22 +19,23 @@ if TYPE_CHECKING:
 class LsPrinter:
     """Standard output for the result, standard error for what is said about it."""
 
-    def __init__(self, settings: Settings, caps: Caps, sort: str) -> None:
+    def __init__(self, settings: Settings, caps: Caps, again: Again, sort: str) -> None:
         self._settings = settings
         self._caps = caps
+        self._again = again
         self._sort = sort
         self._hidden: list[str] = []
         self.quiet = settings.quiet
 
-    def result(self, listing: Listing, *, one: bool) -> None:
-        """Print the listing in the format asked for; ``one`` for the instances of one service."""
-        text = self._text(listing, one=one)
+    def result(self, listing: Listing, asked: str | None) -> None:
+        """Print the listing in the format asked for: all services, or the instances of the one that was asked for."""
+        text = self._text(listing, one=asked is not None)
         if text:
             print(text, flush=True)  # noqa: T201
         from lbctl.view.listing_notes import notes
 
         endpoints = [str(each) for each in self._settings.endpoints]
-        for line in notes(listing, one=one, endpoints=endpoints, prefix=self._settings.prefix):
+        for line in notes(listing, asked=asked, endpoints=endpoints, prefix=self._settings.prefix, again=self._again):
             self._note(line)
         if self._hidden:
             self._note(f"hidden: {', '.join(self._hidden)} (use -o wide)")

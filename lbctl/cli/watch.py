@@ -53,6 +53,7 @@ def watch(
     """Follow one service."""
     from lbctl.cli.registry import etcd_config
     from lbctl.cli.screens import caps_of
+    from lbctl.cli.suggestions import again
     from lbctl.commands.reach import Reaching, ready_for
     from lbctl.commands.watch import Watch
 
@@ -68,6 +69,7 @@ def watch(
         interval_s=seconds,
         timeout_s=settings.check_timeout_s,
         access_for=access_for,
+        again=again(settings),
     )
     live = settings.output == "text" and sys.stdout.isatty()
     caps = caps_of(settings, "auto" if live else "none")

@@ -37,6 +37,7 @@ from lbctl.rpc.options import ConnectionOptions
 from lbctl.rpc.tls import Credentials
 from lbctl.stats.report import Report
 from lbctl.stats.thresholds import Abort, Threshold
+from lbctl.suggestion import Again
 from lbctl.wire.request import Request
 
 if TYPE_CHECKING:
@@ -51,7 +52,7 @@ Say = Callable[[str], None]
 
 @dataclass(frozen=True, slots=True)
 class Hammer:
-    """One run as it was asked for; ``backends`` replaces the registry."""
+    """One run as it was asked for; ``backends`` replaces the registry, ``again`` spells commands that look there."""
 
     service: str
     method: str | None
@@ -76,6 +77,7 @@ class Hammer:
     limits: WeightLimits = field(default_factory=WeightLimits)  # of weights in the registry
     thresholds: tuple[Threshold, ...] = ()
     abort_on: tuple[Abort, ...] = ()
+    again: Again = field(default_factory=Again)
 
 
 @dataclass(frozen=True, slots=True)
@@ -185,7 +187,7 @@ async def connected(etcd: Etcd | None, request: Hammer, target: Target, load: Ru
         for instance in service.instances:
             tell.detail(reaching.told(instance))
         await load.settled()
-        await _require_one(load, service, reaching)
+        await _require_one(load, request, service, reaching)
         yield
 
 
@@ -271,35 +273,36 @@ async def _service(etcd: Etcd | None, request: Hammer) -> Service:
     if etcd is None:
         return Service(request.service, "backends", "", request.backends)
     registry = await read(etcd, request.prefix, layout=request.layout, named_by=request.named_by)
-    service = find(registry, request.service, request.layout)
+    service = find(registry, request.service, request.layout, request.again)
+    look = request.again.command("ls", request.service)
     if not service.instances:
-        raise _unusable(service)
+        raise _unusable(service, look)
     spoken = called(service.instances)
     if not spoken:
         protocols = ", ".join(sorted({str(each.protocol) for each in service.instances}))
-        raise CannotCall(f'no instance of "{service.name}" speaks gRPC: {protocols}', f"see: lbctl ls {service.name}")
+        raise CannotCall(f'no instance of "{service.name}" speaks gRPC: {protocols}', f"see: {look}")
     return replace(service, instances=tuple(spoken))
 
 
-def _unusable(service: Service) -> NotFound:
-    return NotFound(f'service "{service.name}" has no usable instances', f"see why: lbctl ls {service.name}")
+def _unusable(service: Service, look: str) -> NotFound:
+    return NotFound(f'service "{service.name}" has no usable instances', f"see why: {look}")
 
 
 async def _described(request: Hammer, service: Service, reaching: Reaching, tell: Tell) -> Calling:
     """The call of the method that was meant, which a backend describes, or of each method of a mix."""
     if not request.payload.mix:
-        return described(request.payload, await _method(request.method, service, reaching, tell))
+        return described(request.payload, await _method(request, request.method, service, reaching, tell))
     parts = []
     for share in request.payload.mix:
         calling = undescribed(share.payload, share.method)
         if calling is None:
-            calling = described(share.payload, await _method(share.method, service, reaching, tell))
+            calling = described(share.payload, await _method(request, share.method, service, reaching, tell))
         parts.append((share, calling))
     return mix_of(parts)
 
 
-async def _method(name: str | None, service: Service, reaching: Reaching, tell: Tell) -> Method:
-    """What a backend says of a method."""
+async def _method(request: Hammer, name: str | None, service: Service, reaching: Reaching, tell: Tell) -> Method:
+    """What a backend says of a method of this name."""
     from lbctl.rpc.reflection import load_method
 
     instances = {instance.endpoint: instance for instance in reversed(service.instances)}
@@ -310,16 +313,18 @@ async def _method(name: str | None, service: Service, reaching: Reaching, tell: 
         service=service.name,
         registered=bool(service.prefix),
         access_for=lambda endpoint: reaching.access(instances[endpoint]),
+        named=request.service,
+        again=request.again,
     )
     if found.note:
         tell.note(found.note)
     return found.method
 
 
-async def _require_one(load: Run, service: Service, reaching: Reaching) -> None:
+async def _require_one(load: Run, request: Hammer, service: Service, reaching: Reaching) -> None:
     """Refuse to begin where nothing can be called."""
     if not load.backends.count:
-        raise _unusable(service)
+        raise _unusable(service, request.again.command("ls", request.service))
     failures = load.backends.failures()
     if len(failures) < load.backends.count:
         return
@@ -328,7 +333,7 @@ async def _require_one(load: Run, service: Service, reaching: Reaching) -> None:
     one = f'the only backend of "{service.name}" cannot be called'
     raise CannotCall(
         f"{one if len(failures) == 1 else none}: {listed(obstacles)}",
-        hint(obstacles.values(), service.name, registered=bool(service.prefix)),
+        hint(obstacles.values(), request.service, registered=bool(service.prefix), again=request.again),
     )
 
 

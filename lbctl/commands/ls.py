@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 from collections import Counter
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
 from lbctl.discovery.directory import UNKNOWN, find, read, survey
@@ -15,6 +15,7 @@ from lbctl.discovery.listing import Aside, Listing, Rest
 from lbctl.discovery.scan import Tell
 from lbctl.etcd.client import Etcd, TimeToLive
 from lbctl.model import Endpoint, Identity, Instance, Invalid, Registry, Service
+from lbctl.suggestion import Again
 
 if TYPE_CHECKING:
     from lbctl.rpc.access import Access
@@ -30,7 +31,7 @@ class Ls:
     ``expected`` are the addresses that the service ought to have, None where nobody says.
 
     ``named_by`` is key or value where services are to be called by that. ``access_for`` says how an instance is called
-    where health is checked; None calls all by plaintext.
+    where health is checked; None calls all by plaintext. ``again`` spells commands that look in the same place.
     """
 
     service: str | None = None
@@ -43,6 +44,7 @@ class Ls:
     named_by: str = ""
     everything: bool = False
     expected: tuple[Endpoint, ...] | None = None
+    again: Again = field(default_factory=Again)
 
 
 async def run(etcd: Etcd, request: Ls, tell: Tell | None = None) -> Listing:
@@ -75,7 +77,7 @@ def select(registry: Registry, request: Ls) -> Registry:
     services = tuple(each for each in registry.services if request.layout in (None, each.layout))
     invalid = tuple(each for each in registry.invalid if _is_of(request.layout, each))
     if request.service is not None:
-        service = find(registry, request.service, request.layout)
+        service = find(registry, request.service, request.layout, request.again)
         services = (service,)
         invalid = tuple(each for each in invalid if service.has_room_for(each.key))
     if request.labels:
@@ -93,7 +95,7 @@ def aside(registry: Registry, request: Ls) -> Aside | None:
     if request.service is None:
         services = sum(each.layout != request.layout for each in registry.services)
     else:
-        service = find(registry, request.service, request.layout)
+        service = find(registry, request.service, request.layout, request.again)
         invalid = [each for each in invalid if service.has_room_for(each.key)]
         services = sum(each.layout != service.layout and each.prefix == service.prefix for each in registry.services)
     return Aside(services, Counter(each.layout for each in invalid))

@@ -84,7 +84,7 @@ class LostRace(LbctlError):
 async def registered(etcd: Etcd, where: Where, *, usable: bool = True) -> Registered:
     """Read a service with its keys; raises NotFound where there is none, or none of its instances is ``usable``."""
     registry = await read(etcd, where.prefix, layout=where.layout, named_by=where.named_by)
-    service = find(registry, where.service, where.layout)
+    service = find(registry, where.service, where.layout, where.again)
     if usable and not service.instances:
         raise NotFound(f'service "{service.name}" has no usable instances', f"see why: {where.command('ls')}")
     invalid = tuple(each for each in registry.invalid if service.has_room_for(each.key))

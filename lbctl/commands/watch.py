@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Callable, Coroutine, Iterable, Iterator
 from contextlib import aclosing, suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import datetime
 from random import Random
 from typing import TYPE_CHECKING, Any
@@ -18,6 +18,7 @@ from lbctl.discovery.directory import Update, find, follow, read
 from lbctl.errors import RegistryError
 from lbctl.etcd.client import Etcd
 from lbctl.model import Endpoint, Instance, Service
+from lbctl.suggestion import Again
 
 if TYPE_CHECKING:
     from lbctl.rpc.access import Access
@@ -36,7 +37,8 @@ Tell = Callable[[Told, datetime], None]
 class Watch:
     """What to follow; ``check`` asks every instance for its health every ``interval_s``.
 
-    ``access_for`` says how an instance is called for that; None calls all by plaintext.
+    ``access_for`` says how an instance is called for that; None calls all by plaintext. ``again`` spells commands that
+    look in the same place.
     """
 
     service: str
@@ -47,6 +49,7 @@ class Watch:
     interval_s: float = 1.0
     timeout_s: float = 1.0
     access_for: Callable[[Instance], Access] | None = None
+    again: Again = field(default_factory=Again)
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,7 +68,7 @@ async def run(means: Means, request: Watch, screen: WatchScreen, tell: Tell) -> 
     outages are events.
     """
     registry = await read(means.etcd, request.prefix, layout=request.layout, named_by=request.named_by)
-    service = find(registry, request.service, request.layout)
+    service = find(registry, request.service, request.layout, request.again)
     watch = ServiceWatch(means, request, service, tell)
     with stopped_by_signals(watch.stop):
         async with screen.showing(watch.report, watch):

@@ -7,6 +7,7 @@ from difflib import get_close_matches
 
 from lbctl.errors import NotFound
 from lbctl.model import Registry, Service
+from lbctl.suggestion import PLAIN, Again
 
 _NEAREST = 3
 
@@ -19,8 +20,11 @@ _RULES: tuple[Callable[[Service, str], bool], ...] = (
 )
 
 
-def find(registry: Registry, name: str, layout: str | None = None) -> Service:
-    """Return the service called ``name``, or raise NotFound with the nearest names or the candidates."""
+def find(registry: Registry, name: str, layout: str | None = None, again: Again = PLAIN) -> Service:
+    """Return the service called ``name``, or raise NotFound with the nearest names or the candidates.
+
+    ``again`` spells commands that look in the same registry.
+    """
     services = [service for service in registry.services if layout in {None, service.layout}]
     for rule in _RULES:
         matches = [service for service in services if rule(service, name)]
@@ -28,7 +32,7 @@ def find(registry: Registry, name: str, layout: str | None = None) -> Service:
             return matches[0]
         if matches:
             raise _ambiguous(name, matches)
-    raise _unknown(name, services, others=len(services) < len(registry.services))
+    raise _unknown(name, services, others=len(services) < len(registry.services), again=again)
 
 
 def name_of(services: Sequence[Service], service: Service) -> tuple[str, str]:
@@ -48,14 +52,14 @@ def _ambiguous(name: str, matches: list[Service]) -> NotFound:
     return NotFound(f'"{name}" means {len(matches)} services', "give one in full: " + ", ".join(prefixes))
 
 
-def _unknown(name: str, services: list[Service], *, others: bool) -> NotFound:
+def _unknown(name: str, services: list[Service], *, others: bool, again: Again) -> NotFound:
     """``others`` says that there are services of other layouts than the one asked for."""
     spellings = {alias: service.name for service in services for alias in (service.name, _last_part(service.name))}
     near = get_close_matches(name, list(spellings), n=_NEAREST)
     if near:
         hint = "did you mean: " + ", ".join(dict.fromkeys(spellings[alias] for alias in near))
     elif services or others:
-        hint = "see what is registered: lbctl ls"
+        hint = f"see what is registered: {(again if services else again.without('--layout')).command('ls')}"
     else:
         hint = "no service was found there at all; look under another --prefix, or start one with: lbctl demo"
     return NotFound(f'no service "{name}" in etcd', hint)

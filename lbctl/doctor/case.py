@@ -19,7 +19,7 @@ from lbctl.errors import NotFound
 from lbctl.etcd.client import Etcd
 from lbctl.model import Endpoint, Instance, Invalid, Registry, Service
 from lbctl.rpc.access import Access
-from lbctl.suggestion import Again
+from lbctl.suggestion import PLAIN, Again
 
 T = TypeVar("T")
 
@@ -63,7 +63,7 @@ class Case:
         self.clock = clock
         self.rng = rng
         self.revision = registry.revision
-        self.services = chosen(registry, order.service, order.layout)
+        self.services = chosen(registry, order.service, order.layout, order.again)
         self.invalid = _beside(registry, self.services, order.service)
         self._all = registry.services
         self._homes = {(each.layout, each.key): service for service in self.services for each in service.instances}
@@ -173,22 +173,27 @@ async def opened(etcd: Etcd | None, order: Order, clock: Clock, rng: Random) -> 
     return Case(etcd, order, clock, rng, registry)
 
 
-def chosen(registry: Registry, name: str | None, layout: str | None = None) -> tuple[Service, ...]:
-    """The services that a name means: all layouts that have it under one prefix, and what else is called the same."""
+def chosen(
+    registry: Registry, name: str | None, layout: str | None = None, again: Again = PLAIN
+) -> tuple[Service, ...]:
+    """The services that a name means: all layouts that have it under one prefix, and what else is called the same.
+
+    Raises what ``find`` does, with hints that ``again`` spells.
+    """
     services = tuple(each for each in registry.services if layout in (None, each.layout))
     if name is None:
         return services
     exact = [each for each in services if name in (each.name, each.prefix, each.prefix.rstrip("/"))]
     if not exact:
-        exact = [_found(registry, services, name, layout)]
+        exact = [_found(registry, services, name, layout, again)]
     names, prefixes = {each.name for each in exact}, {each.prefix for each in exact}
     return tuple(each for each in services if each.name in names or each.prefix in prefixes)
 
 
-def _found(registry: Registry, services: tuple[Service, ...], name: str, layout: str | None) -> Service:
+def _found(registry: Registry, services: tuple[Service, ...], name: str, layout: str | None, again: Again) -> Service:
     """The service that an unclear name means; of several under one prefix the first one."""
     try:
-        return find(registry, name, layout)
+        return find(registry, name, layout, again)
     except NotFound:
         alike = [each for each in services if each.name.rpartition("/")[2] == name]
         if alike and len({each.prefix for each in alike}) == 1:

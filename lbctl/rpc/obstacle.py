@@ -9,6 +9,7 @@ from enum import StrEnum
 from typing import Final
 
 from lbctl.model import Code, Endpoint, Origin, Reply
+from lbctl.suggestion import PLAIN, Again
 
 MAX_TEXT: Final = 200
 _MAX_REASONS: Final = 5  # that are told in one error
@@ -53,22 +54,22 @@ _OF_PEER: Final = re.compile(r"(?:the )?peer (.*)")
 _ABOUT_CERTIFICATES: Final = re.compile(r"certificate|server name")
 _KINDS: Final = {known.text: known.kind for known in (TLS, PLAINTEXT, HTTP1)}
 
-_LOOK: Final = " lbctl ls"
-_COMMAND: Final = "lbctl hammer {service} "
+_LOOK: Final = " {look}"
+_METHOD: Final = "pkg.Service/Method"
+_RAW: Final = ("--binary-file", "FILE")
 # What to try, by the most telling obstacle; the first of these that any backend met.
 _HINTS: Final = (
     (
         Kind.UNIMPLEMENTED,
-        "turn reflection on in the server, or give the full method and raw bytes: "
-        "{command}pkg.Service/Method --binary-file FILE",
+        "turn reflection on in the server, or give the full method and raw bytes: {raw}",
     ),
     (Kind.TLS, "give --tls, and --tls-ca FILE where its certificate is not from a public authority"),
     (Kind.PLAINTEXT, "give --plaintext"),
     (Kind.CERTIFICATE, "give {certificate}"),
     (Kind.HTTP1, "is this the port of the gRPC server?"),
-    (Kind.ERROR, f"is a gRPC server running there?{_LOOK} {{service}} shows what is registered"),
-    (Kind.REFUSED, f"is it running?{_LOOK} {{service}} shows what is registered"),
-    (Kind.TIMEOUT, f"is it running?{_LOOK} {{service}} shows what is registered"),
+    (Kind.ERROR, f"is a gRPC server running there?{_LOOK} shows what is registered"),
+    (Kind.REFUSED, f"is it running?{_LOOK} shows what is registered"),
+    (Kind.TIMEOUT, f"is it running?{_LOOK} shows what is registered"),
 )
 # What answers a complaint about a certificate, by a word of it; the last one answers all others.
 _CERTIFICATES: Final = (
@@ -140,17 +141,21 @@ def is_late(reply: Reply) -> bool:
     return reply.code is Code.DEADLINE_EXCEEDED
 
 
-def hint(obstacles: Iterable[Obstacle], service: str, *, registered: bool = True) -> str:
+def hint(obstacles: Iterable[Obstacle], service: str, *, registered: bool = True, again: Again = PLAIN) -> str:
     """What to try where none of a service's backends can be called.
 
-    Where they are in no registry (``registered``) the user is not sent to it.
+    Where they are in no registry (``registered``) the user is not sent to it; ``again`` spells commands that look there
+    for the service of this name.
     """
     first = {obstacle.kind: obstacle for obstacle in reversed(list(obstacles))}
     kind, template = next(entry for entry in _HINTS if entry[0] in first)
     certificate = next(flags for word, flags in _CERTIFICATES if word in first[kind].text)
-    text = template.replace("{certificate}", certificate).replace("{command}", _COMMAND if registered else "")
-    text = text if registered else text.partition(_LOOK)[0]
-    return text.replace("{service}", service or "SERVICE")
+    text = template.replace("{certificate}", certificate)
+    if not registered:
+        return text.partition(_LOOK)[0].replace("{raw}", f"{_METHOD} {' '.join(_RAW)}")
+    name = service or "SERVICE"
+    raw, look = again.command("hammer", name, _METHOD, options=_RAW), again.command("ls", name)
+    return text.replace("{raw}", raw).replace("{look}", look)
 
 
 def printable(text: str, limit: int = MAX_TEXT) -> str:

@@ -20,6 +20,7 @@ from lbctl.rpc.lookup import HEALTH, Catalog, Name, Wanted
 from lbctl.rpc.obstacle import Kind, Obstacle, hint, is_late, listed, silent, told
 from lbctl.rpc.probe import connect
 from lbctl.rpc.schema import Method, build_method
+from lbctl.suggestion import PLAIN, Again
 
 MAX_BACKENDS: Final = 5
 # How long a backend may be silent before the next one is asked as well.
@@ -51,11 +52,14 @@ async def load_method(
     service: str = "",
     registered: bool = True,
     access_for: AccessFor = plain,
+    named: str = "",
+    again: Again = PLAIN,
 ) -> Found:
     """Load the method a user means; without one, the health check if it is offered.
 
     ``service`` is what the backends are called in messages; where they are in no registry (``registered``) no hint
-    sends the user to it. Raises NotFound, UsageError or CannotCall.
+    sends the user to it. ``again`` spells the commands of hints, where the service is ``named`` so if not as it is
+    called. Raises NotFound, UsageError or CannotCall.
     """
     if not endpoints:
         raise NotFound(f"{_of(service)} has no backend to ask for its methods")
@@ -68,7 +72,8 @@ async def load_method(
         healthy = await _checkable(answer, access_for, timeout_s)
         if healthy is not None:
             return Found(_health_method(), healthy, "builtin", "" if spelt else NO_METHOD_NOTE)
-    raise _nobody(answer, len(distinct), service, registered)
+    advice = hint(answer.values(), named or service, registered=registered, again=again)
+    raise _nobody(answer, len(distinct), service, advice)
 
 
 async def _first(
@@ -181,7 +186,7 @@ def _health_method() -> Method:
     return build_method({file.name: file}, *HEALTH_CHECK)
 
 
-def _nobody(obstacles: Obstacles, known: int, service: str, registered: bool) -> CannotCall:
+def _nobody(obstacles: Obstacles, known: int, service: str, advice: str) -> CannotCall:
     """Say why none of the backends could be asked."""
     kinds = {obstacle.kind for obstacle in obstacles.values()}
     answered = Kind.UNIMPLEMENTED in kinds
@@ -192,7 +197,6 @@ def _nobody(obstacles: Obstacles, known: int, service: str, registered: bool) ->
     which = f"the {tried} backends" if tried == known else f"the {tried} backends tried (of {known})"
     none = f"none of {which} of {_of(service)} {many}: {reasons}"
     one = f"the only backend of {_of(service)} {single}: {reasons}"
-    advice = hint(obstacles.values(), service, registered=registered)
     return CannotCall(one if known == 1 else none, advice)
 
 

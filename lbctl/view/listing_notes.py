@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
-from shlex import quote
 from typing import Final
 
 from lbctl.discovery.backends import distinct
 from lbctl.discovery.directory import normal_prefix
 from lbctl.discovery.listing import MOST_LISTED, Aside, Listing
 from lbctl.model import Service
+from lbctl.suggestion import PLAIN, Again
 from lbctl.view.expectation import expectation_words
 from lbctl.view.services import in_rotation
 from lbctl.view.text import clean, plural
@@ -18,8 +18,14 @@ _SELF_EVIDENT: Final = ("REFUSED", "TIMEOUT", "UNIMPLEMENTED")
 _MOST: Final = 5  # reasons, or addresses with one, that are told
 
 
-def notes(listing: Listing, *, one: bool, endpoints: Sequence[str], prefix: str | None = None) -> Iterator[str]:
-    """Yield the lines for standard error; ``one`` for a listing of one service, ``prefix`` where one was asked for."""
+def notes(
+    listing: Listing, *, asked: str | None, endpoints: Sequence[str], prefix: str | None = None, again: Again = PLAIN
+) -> Iterator[str]:
+    """Yield the lines for standard error.
+
+    ``asked`` is how the one service was called that is listed, ``prefix`` the one that was asked for. ``again`` spells
+    commands that look in the same place.
+    """
     registry = listing.registry
     yield from _warnings(registry.services)
     yield from map(_too_many, filter(_is_large, registry.services))
@@ -27,13 +33,13 @@ def notes(listing: Listing, *, one: bool, endpoints: Sequence[str], prefix: str 
         yield f"note: {clean(note)}"
     if listing.aside is not None:
         yield from _other_layouts(listing.aside)
-    if one:
-        yield from _about(listing, registry.services[0])
+    if asked is not None:
+        yield from _about(listing, registry.services[0], again.command("doctor", asked))
         yield from expectation_words(listing.expectation) if listing.expectation is not None else ()
     elif not registry.services:
         yield no_services(endpoints, prefix)
-    if registry.foreign and not one and listing.rest is None:
-        yield f"note: {plural(registry.foreign, 'other key')}; see: lbctl ls --all"
+    if registry.foreign and asked is None and listing.rest is None:
+        yield f"note: {plural(registry.foreign, 'other key')}; see: {again.command('ls', options=('--all',))}"
 
 
 def no_services(endpoints: Sequence[str], prefix: str | None) -> str:
@@ -76,7 +82,7 @@ def _too_many(service: Service) -> str:
     return f"note: {keys}: listed are the newest of each address, {MOST_LISTED:,} at most"
 
 
-def _about(listing: Listing, service: Service) -> Iterator[str]:
+def _about(listing: Listing, service: Service, look: str) -> Iterator[str]:
     if not service.instances:
         yield f'service "{clean(service.name)}" has no instance to show'
         return
@@ -92,8 +98,7 @@ def _about(listing: Listing, service: Service) -> Iterator[str]:
         called = [each for each in backends if each.speaks_grpc]
         ready, total = sum(in_rotation(listing, each) for each in called), len(called)
         yield from _reasons(listing, service)
-        look = f"; {total - ready} need a look: lbctl doctor {quote(clean(service.name))}"
-        yield f"{ready} of {total} ready" + ("" if ready == total else look)
+        yield f"{ready} of {total} ready" + ("" if ready == total else f"; {total - ready} need a look: {look}")
 
 
 def _reasons(listing: Listing, service: Service) -> Iterator[str]:

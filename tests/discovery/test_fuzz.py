@@ -55,7 +55,7 @@ def shown(listing: Listing) -> Iterator[str]:
     tables += [possible_table(rest.possible, LOOK), others_table(rest, LOOK)]
     for table in tables:
         yield from table.lines
-    yield from notes(listing, one=False, endpoints=())
+    yield from notes(listing, asked=None, endpoints=())
     yield as_json(services_document(listing))
     yield listing_csv(listing)
     yield listing_names(listing, instances=True)

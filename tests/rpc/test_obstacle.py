@@ -6,6 +6,7 @@ import pytest
 
 from lbctl.model import Code, Origin, Reply
 from lbctl.rpc.obstacle import NOT_HTTP2, REFUSED, TLS, Kind, Obstacle, hint, listed, of_reason, printable, silent, told
+from lbctl.suggestion import Again
 
 
 @pytest.mark.parametrize(
@@ -126,6 +127,18 @@ def test_of_very_many_reasons_five_are_told_and_the_other_backends_counted() -> 
 def test_of_several_obstacles_the_most_telling_gives_the_hint() -> None:
     assert hint([REFUSED, TLS, NOT_HTTP2], "echo").startswith("give --tls,")
     assert hint([REFUSED, NOT_HTTP2, silent(1)], "echo").startswith("is a gRPC server running there?")
+
+
+def test_hints_name_commands_that_look_in_the_same_place() -> None:
+    again = Again(("--endpoints", "10.0.0.1:2379"), ("--service-from", "value"), ("--tls",))
+    assert hint([REFUSED], "/services/my echo/", again=again) == (
+        "is it running? lbctl ls '/services/my echo/' --endpoints 10.0.0.1:2379 --service-from value --tls"
+        " shows what is registered"
+    )
+    assert hint([Obstacle(Kind.UNIMPLEMENTED, "")], "echo", again=again) == (
+        "turn reflection on in the server, or give the full method and raw bytes: lbctl hammer echo "
+        "pkg.Service/Method --binary-file FILE --endpoints 10.0.0.1:2379 --service-from value --tls"
+    )
 
 
 def test_backends_of_no_registry_are_not_looked_for_there() -> None:

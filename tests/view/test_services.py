@@ -78,7 +78,7 @@ def test_of_the_reasons_that_no_word_says_five_are_told_and_the_others_counted()
     health = {each: Health(Status.ERROR, None, f"is odd, {number}") for number, each in enumerate(others, 2)}
     health[refused] = Health(Status.REFUSED, None, "refused the connection")
     registry = Registry(20, (Service("echo", "seed", "/services/echo/", several),))
-    said = list(notes(Listing(registry, health=health, checked=True), one=True, endpoints=()))
+    said = list(notes(Listing(registry, health=health, checked=True), asked="echo", endpoints=()))
     told = [f"note: 10.0.0.{number}:50051 is odd, {number}" for number in range(2, 7)]
     assert said == [*told, "note: and 2 more", "0 of 8 ready; 8 need a look: lbctl doctor echo"]
 
@@ -87,7 +87,7 @@ def test_who_speaks_something_else_than_grpc_is_told_and_needs_no_look() -> None
     web, serving = replace(instance(1, 1), protocol="http"), replace(instance(2, 1), protocol="grpc")
     registry = Registry(20, (Service("echo", "seed", "/services/echo/", (web, serving)),))
     health = {serving.identity: Health(Status.SERVING, 0.001)}
-    said = list(notes(Listing(registry, health=health, checked=True), one=True, endpoints=()))
+    said = list(notes(Listing(registry, health=health, checked=True), asked="echo", endpoints=()))
     assert said == ["note: gRPC clients do not call what speaks http", "1 of 1 ready"]
 
 
