@@ -53,10 +53,15 @@ def next_value(text: str, at: int) -> tuple[Any, int]:
 
 def encode_value(method: Method, value: object, *, source: str = REQUEST) -> bytes:
     """Encode a request given as parsed JSON."""
-    kind = method.input_type
-    mistake = find_mistake(value, kind)
+    mistake = find_mistake(value, method.input_type)
     if mistake:
         raise _unfit(source, mistake)
+    return encode_like(method, value, source=source)
+
+
+def encode_like(method: Method, value: object, *, source: str = REQUEST) -> bytes:
+    """Encode a request of a shape that is known to fit; only the most obvious mistakes are found."""
+    kind = method.input_type
     message: Any = GetMessageClass(kind)()
     json_value: Any = value
     try:

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Collection, Mapping, Sequence
+from contextlib import suppress
 from difflib import get_close_matches
 from typing import Any, Final
 
@@ -13,9 +15,16 @@ from lbctl.load.requests.forms import quoted
 from lbctl.load.requests.templates import has_action
 from lbctl.rpc.message import parse
 from lbctl.rpc.mistake import SPECIAL
+from lbctl.rpc.quick import INTEGERS
 
 F: Final = FieldDescriptor
 _TEXTUAL: Final = frozenset({"Timestamp", "Duration", "FieldMask", "StringValue", "BytesValue"})
+_NUMBER: Final = re.compile(r"-?\d{1,20}(\.\d+)?([eE][+-]?\d{1,3})?")
+_NUMBERS: Final[dict[int, Callable[[str], float]]] = {
+    **dict.fromkeys(INTEGERS, int),
+    F.TYPE_DOUBLE: float,
+    F.TYPE_FLOAT: float,
+}
 _BOOLS: Final = {"true": True, "false": False, "1": True, "0": False}
 
 Convert = Callable[[str], Any]
@@ -63,6 +72,10 @@ class Columns:
             if cell.lower() not in _BOOLS:
                 raise UsageError(f"{place}: must be true or false, not {cell[:40]!r}")
             return _BOOLS[cell.lower()]
+        convert = _NUMBERS.get(field.type)
+        if convert is not None and _NUMBER.fullmatch(cell):
+            with suppress(ValueError):  # what is no whole number is told as what the field wants
+                return convert(cell)
         if field.enum_type is not None and cell.lstrip("-").isdigit():
             return int(cell)
         return cell

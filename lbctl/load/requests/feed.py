@@ -16,6 +16,7 @@ from lbctl.load.requests.reading import KEPT, DataFile
 from lbctl.load.requests.records import Record, form_of, ndjson, rows, series, values
 from lbctl.load.requests.templates import Drawing, Names, Template, has_action, parse_template
 from lbctl.rpc.message import DuplicateKey, encode_value, next_value, parse_all
+from lbctl.rpc.quick import encode_plain
 from lbctl.rpc.schema import Method
 from lbctl.wire.header_value import header_value
 from lbctl.wire.request import Headers
@@ -159,7 +160,8 @@ class Feed:
         elif self._method is not None and self._method.client_streaming and self._given.file is None:
             found = [found]  # one after the other: the messages of one stream
         many = len(found) > 1
-        return (Record(number if many else 0, value) for number, value in enumerate(found, 1))
+        drawn = has_action(text)
+        return (Record(number if many else 0, value, drawn) for number, value in enumerate(found, 1))
 
     def _is_list(self) -> bool:
         """Whether the JSON of a message may be an array."""
@@ -175,22 +177,26 @@ class Feed:
         if method.client_streaming and isinstance(value, list):
             name = place + ": message {}" if place != "request" else "message {}"
             many = len(value) > 1
-            parts = [self._part(each, name.format(at) if many else place) for at, each in enumerate(value, 1)]
+            parts = [
+                self._part(each, name.format(at) if many else place, drawn=record.drawn)
+                for at, each in enumerate(value, 1)
+            ]
             return self._finished(tuple(parts), metadata)
-        return self._finished((self._part(value, place),), metadata)
+        return self._finished((self._part(value, place, drawn=record.drawn),), metadata)
 
     def _finished(self, parts: tuple[Any, ...], metadata: Headers) -> Prepared:
         fixed = not self._headers and all(isinstance(part, bytes) for part in parts)
         return Prepared(parts, metadata, self._with_key(Content(parts, metadata)) if fixed else None)
 
-    def _part(self, value: Any, place: str) -> Any:  # noqa: ANN401  # octets, or what draws them
+    def _part(self, value: Any, place: str, *, drawn: bool) -> Any:  # noqa: ANN401  # octets, or what draws them
         method = self._method
         assert method is not None
-        if self._given.templates:
+        if drawn and self._given.templates:
             value = understood(value, self._names, place)
             if next(templates_in(value), None) is not None:
                 return Form(method, value, place)
-        return encode_value(method, value, source=place)
+        octets = encode_plain(method.input_type, value)
+        return encode_value(method, value, source=place) if octets is None else octets
 
     def _place(self, record: Record) -> str:
         """What errors call a record."""

@@ -18,7 +18,8 @@ from google.protobuf.message_factory import GetMessageClass
 
 from lbctl.errors import UsageError
 from lbctl.load.requests.templates import Drawing, Names, Template, has_action, parse_template
-from lbctl.rpc.message import encode_value
+from lbctl.rpc.message import encode_like, encode_value
+from lbctl.rpc.quick import INTEGERS
 from lbctl.rpc.schema import Method
 
 MOST_TRIALS: Final = 256
@@ -26,12 +27,6 @@ _BARE: Final = "\x00"  # in front of an action that stood outside quotes
 _BARE_ACTION: Final = re.compile(r'"(?:[^"\\]|\\.)*"|\{\{.*?\}\}', re.DOTALL)
 _LITERAL: Final = re.compile(r"-?\d+(\.\d+)?([eE][+-]?\d+)?|true|false|null")
 F: Final = FieldDescriptor
-_WHOLE: Final = frozenset(
-    {
-        *(F.TYPE_INT32, F.TYPE_SINT32, F.TYPE_SFIXED32, F.TYPE_INT64, F.TYPE_SINT64, F.TYPE_SFIXED64),
-        *(F.TYPE_UINT32, F.TYPE_FIXED32, F.TYPE_UINT64, F.TYPE_FIXED64),
-    }
-)
 
 Path = tuple[str | int, ...]
 Convert = Callable[[str], Any]
@@ -98,7 +93,7 @@ class Form:
         """The octets of one more message."""
         if self._message is None:
             value = filled(self._value, lambda template: template.text(drawing))
-            return encode_value(self._method, value, source=self._source)
+            return encode_like(self._method, value, source=self._source)
         for template, put in self._setters:
             put(template.text(drawing))
         octets: bytes = self._message.SerializeToString(deterministic=True)
@@ -186,7 +181,7 @@ def _is_map(field: FieldDescriptor) -> bool:
 
 
 def _conversion(field: FieldDescriptor) -> Convert | None:
-    if field.type in _WHOLE:
+    if field.type in INTEGERS:
         return int
     if field.type in (F.TYPE_DOUBLE, F.TYPE_FLOAT):
         return float

@@ -5,17 +5,19 @@ from __future__ import annotations
 import os
 import stat
 from collections.abc import Iterator
+from io import RawIOBase
 from pathlib import Path
 from queue import Empty, Full, Queue
-from tempfile import TemporaryFile
+from tempfile import mkstemp
 from threading import Event, Thread
-from typing import BinaryIO, Final
+from typing import Any, BinaryIO, Final, cast
+from weakref import finalize
 
 from lbctl.errors import UsageError
 
-CHUNK: Final = 256 << 10  # octets
+CHUNK: Final = 64 << 10  # octets
 KEPT: Final = 1 << 20  # a file of up to so many octets is read once and kept
-_AHEAD: Final = 4  # chunks
+_AHEAD: Final = 8  # chunks
 _TURN_S: Final = 0.1
 
 
@@ -26,18 +28,17 @@ class DataFile:
         """``name`` is its path, or what to call ``stream``, which is read to its end now. Raises UsageError."""
         self.name = name
         self._option = option
-        self._spool: BinaryIO | None = None
+        self._spool: int | None = None  # the descriptor of a file without a name
         self._readers: list[_Reader] = []
         with self._explained():
-            if stream is None and not stat.S_ISREG(os.stat(name).st_mode):
-                stream = Path(name).open("rb")  # noqa: SIM115  # a directory is refused here, a pipe is read below
             if stream is not None:
-                self._spool = spool = TemporaryFile()  # noqa: SIM115  # it lives as long as we do
-                while chunk := stream.read(CHUNK):
-                    spool.write(chunk)
-                spool.flush()
-            with self._opened() as file:
-                self.size = os.fstat(file.fileno()).st_size
+                self._spool = _spooled(stream)
+            elif not stat.S_ISREG(os.stat(name).st_mode):
+                with Path(name).open("rb") as pipe:  # a directory is refused here
+                    self._spool = _spooled(pipe)
+            if self._spool is not None:
+                finalize(self, os.close, self._spool)
+            self.size = os.stat(name if self._spool is None else self._spool).st_size
 
     def read(self) -> bytes:
         """All of it; raises UsageError."""
@@ -62,13 +63,41 @@ class DataFile:
             reader.stop()
 
     def _opened(self) -> BinaryIO:
-        if self._spool is None:
-            return Path(self.name).open("rb")
-        # A descriptor of its own, so that every reader has its own place in the file.
-        return Path(f"/dev/fd/{self._spool.fileno()}").open("rb")
+        return Path(self.name).open("rb") if self._spool is None else cast(BinaryIO, _Spool(self._spool))
 
     def _explained(self) -> _Explained:
         return _Explained(self._option, self.name)
+
+
+def _spooled(stream: BinaryIO) -> int:
+    """The descriptor of a file of what a stream has brought, which goes away when it is closed."""
+    descriptor, name = mkstemp(prefix="lbctl-")
+    os.unlink(name)
+    try:
+        while chunk := stream.read(CHUNK):
+            while chunk:
+                chunk = chunk[os.write(descriptor, chunk) :]
+    except BaseException:
+        os.close(descriptor)
+        raise
+    return descriptor
+
+
+class _Spool(RawIOBase):
+    """Reads a file without a name from its beginning, whoever else reads it."""
+
+    def __init__(self, descriptor: int) -> None:
+        self._descriptor = descriptor
+        self._at = 0
+
+    def readable(self) -> bool:
+        return True
+
+    def readinto(self, buffer: Any) -> int:  # noqa: ANN401  # whatever can be written to
+        data = os.pread(self._descriptor, len(buffer), self._at)
+        buffer[: len(data)] = data
+        self._at += len(data)
+        return len(data)
 
 
 class _Explained:

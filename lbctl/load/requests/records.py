@@ -13,6 +13,7 @@ from typing import Any, Final, NamedTuple
 
 from lbctl.errors import UsageError
 from lbctl.load.requests.given import Written
+from lbctl.load.requests.templates import has_action
 from lbctl.rpc.message import explained, next_value, parse
 
 MOST: Final = 64 << 20  # octets or characters of one record
@@ -28,6 +29,7 @@ class Record(NamedTuple):
 
     place: int
     value: Any
+    drawn: bool = True  # there may be actions in it
 
 
 def form_of(name: str, head: bytes) -> Written:
@@ -88,7 +90,7 @@ def ndjson(chunks: Iterable[bytes], name: str, prepare: Callable[[str], str] = s
     """The values, a line each, prepared for the parser; lines with nothing on them are left out."""
     for number, line in lines_of(decoded(chunks, name), name):
         if not line.isspace():
-            yield Record(number, parse(prepare(line.strip(BLANK)), name, first_line=number))
+            yield Record(number, parse(prepare(line.strip(BLANK)), name, first_line=number), has_action(line))
 
 
 def rows(chunks: Iterable[bytes], name: str) -> Iterator[Record]:
@@ -110,7 +112,7 @@ def rows(chunks: Iterable[bytes], name: str) -> Iterator[Record]:
                 if len(cells) != len(columns):
                     there, wanted = _counted(len(cells), "cell"), _counted(len(columns), "column")
                     raise UsageError(f"{name}: line {begins} has {there} for {wanted}")
-                yield Record(begins, dict(zip(columns, cells, strict=True)))
+                yield Record(begins, dict(zip(columns, cells, strict=True)), any(map(has_action, cells)))
             begins = reader.line_num + 1
     except csv.Error as error:
         raise UsageError(f"{name}: line {begins} is not CSV: {error}") from None
@@ -143,7 +145,9 @@ class _Values:
         self._name = name
         self._text = ""
         self._at = 0
-        self._line = 1  # in which the window begins
+        self._first = 1  # the line that the window begins in
+        self._line = 1  # in which ``_counted`` is
+        self._counted = 0  # a place in the window
         self._over = False  # the window reaches to the end of the text
 
     def records(self) -> Iterator[Record]:
@@ -151,7 +155,7 @@ class _Values:
         if in_array:
             self._at += 1
         while not self._ended(in_array=in_array):
-            line = self._line + self._text.count("\n", 0, self._at)
+            line = self._at_line()
             value = self._value()
             if in_array and not self._begins(",]"):
                 self._complain("expecting ',' delimiter")
@@ -165,6 +169,12 @@ class _Values:
             self._at += 1
             if self._begins(""):
                 self._complain("there is more behind the array")
+
+    def _at_line(self) -> int:
+        """In which line of the file we are."""
+        self._line += self._text.count("\n", self._counted, self._at)
+        self._counted = self._at
+        return self._line
 
     def _begins(self, characters: str) -> bool:
         """Whether one of these comes next, after blanks; of none, whether anything does."""
@@ -189,7 +199,7 @@ class _Values:
         want = 1
         while True:
             try:
-                with explained(self._name, self._line):
+                with explained(self._name, self._first):
                     value, end = next_value(self._text, self._at)
             except UsageError as error:
                 if not self._is_cut(error.__cause__) or not self._grow(want):
@@ -212,8 +222,9 @@ class _Values:
         for _ in range(chunks):
             grown = self._more() or grown
         if len(self._text) - self._at > MOST:
-            line = self._line + self._text.count("\n", 0, self._at)
-            raise UsageError(f"{self._name}: the value that begins in line {line} is larger than {MOST >> 20} MiB")
+            raise UsageError(
+                f"{self._name}: the value that begins in line {self._at_line()} is larger than {MOST >> 20} MiB"
+            )
         return grown
 
     def _more(self) -> bool:
@@ -227,11 +238,11 @@ class _Values:
     def _forget(self) -> None:
         """Let go of what was read."""
         if self._at > len(self._text) // 2 and self._at > 1 << 16:
-            self._line += self._text.count("\n", 0, self._at)
-            self._text, self._at = self._text[self._at :], 0
+            self._first = self._at_line()
+            self._text, self._at, self._counted = self._text[self._at :], 0, 0
 
     def _complain(self, reason: str) -> None:
-        line = self._line + self._text.count("\n", 0, self._at)
+        line = self._at_line()
         column = self._at - (self._text.rfind("\n", 0, self._at) + 1) + 1
         raise UsageError(f"{self._name} is not valid JSON: line {line} column {column}: {reason}")
 

@@ -118,7 +118,9 @@ def _action(whole: str, inside: str, names: Names) -> Action:
     least, most, make = known
     if not least <= len(arguments) <= most:
         wanted = str(least) if least == most else f"{least} to {most}" if most < _MANY else f"at least {least}"
-        raise ValueError(f"{whole}: {name} takes {wanted} argument{'s' * (wanted != '1')}, not {len(arguments)}")
+        raise ValueError(
+            f"{whole}: {name} takes {wanted} argument{'s' * (least != 1 or most == 2)}, not {len(arguments)}"
+        )
     try:
         return make(arguments, names)
     except ValueError as error:
