@@ -15,6 +15,7 @@ from lbctl.stats.comparison import Run
 from lbctl.stats.saved import NotARun, report_from
 
 STDIN: Final = "-"
+COMPARISON: Final = "lbctl.comparison/v1"
 _EMBEDDED: Final = re.compile(
     r"<script type=\"application/json\" class=\"lbctl-run\" data-name=\"([^\"]*)\">(.*?)</script>", re.DOTALL
 )
@@ -81,6 +82,10 @@ def _documents(text: str) -> list[object]:
         if not before or not before[0].lstrip().startswith("{") or not last.startswith("{"):
             raise
         return [_last_line(before[0], last)]
+    if isinstance(found, dict) and found.get("schema") == COMPARISON:
+        found = found.get("documents", [])
+        if not found:
+            raise NotARun("it is a comparison without its runs: compare --save FILE keeps them")
     if not isinstance(found, list):
         return [found]
     if not found:

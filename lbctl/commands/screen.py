@@ -7,10 +7,20 @@ from contextlib import AbstractAsyncContextManager
 from typing import Protocol
 
 from lbctl.discovery.watch_report import WatchReport, WatchRow
-from lbctl.load.controls import Controls, WatchControls
+from lbctl.load.controls import CompareControls, Controls, WatchControls
 from lbctl.stats.report import Report
+from lbctl.stats.rounds import Contest
 
-__all__ = ["Controls", "Screen", "WatchControls", "WatchReport", "WatchRow", "WatchScreen"]
+__all__ = [
+    "CompareControls",
+    "CompareScreen",
+    "Controls",
+    "Screen",
+    "WatchControls",
+    "WatchReport",
+    "WatchRow",
+    "WatchScreen",
+]
 
 
 class Screen(Protocol):
@@ -27,4 +37,12 @@ class WatchScreen(Protocol):
 
     def showing(
         self, report: Callable[[], WatchReport], controls: WatchControls
+    ) -> AbstractAsyncContextManager[None]: ...
+
+
+class CompareScreen(Protocol):
+    """Shows a comparison at its own pace until the block ends; the terminal is given back however it ends."""
+
+    def showing(
+        self, contest: Callable[[], Contest], controls: CompareControls
     ) -> AbstractAsyncContextManager[None]: ...

@@ -49,3 +49,27 @@ class WatchControls(Protocol):
     def log(self, text: str) -> None:
         """Note one line that something in the process wrote to standard error."""
         ...
+
+
+class CompareControls(Protocol):
+    """The hand on a comparison of policies."""
+
+    def pause(self) -> None: ...
+
+    def resume(self) -> None: ...
+
+    def stop(self) -> None:
+        """Let the run that goes on come to its end, and begin no other."""
+        ...
+
+    def abort(self) -> None:
+        """End at once; the run that goes on does not count."""
+        ...
+
+    def skip(self) -> None:
+        """Leave the run that goes on out, and go on with the next."""
+        ...
+
+    def log(self, text: str) -> None:
+        """Note one line that something in the process wrote to standard error."""
+        ...

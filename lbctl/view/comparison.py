@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from textwrap import wrap
 
-from lbctl.stats.comparison import BETTER, WORSE, Comparison, Difference, Group, Metric
+from lbctl.stats.comparison import BETTER, METRICS, WORSE, Comparison, Difference, Group, Metric
 from lbctl.stats.intervals import LEVEL, Estimate
 from lbctl.stats.regression import Limit, Regression
 from lbctl.view.figures import Document
@@ -231,7 +231,9 @@ def comparison_csv(found: Comparison, *, headers: bool = True) -> str:
 
 
 def _records(found: Comparison) -> Iterator[Sequence[object]]:
-    for metric in (each.metric for each in found.differences[0]):
+    if not found.groups:
+        return
+    for metric in METRICS.values():
         yield (*_values(found.base, metric), *(None,) * 5)
     for group, rows in found.against():
         for each in rows:

@@ -9,6 +9,8 @@ from pathlib import Path
 from typing import Any
 
 from lbctl.stats.report import Generator, Report
+from lbctl.view.compare_frame import CompareUi, build_compare
+from lbctl.view.compare_text import contest_text
 from lbctl.view.hammer_frame import build
 from lbctl.view.summary import summary
 from lbctl.view.theme import ASCII, PLAIN, UNICODE, Glyphs
@@ -26,6 +28,7 @@ from tests.view.sample import (
     streaming,
     troubled,
 )
+from tests.view.sample_contest import contest_sample
 from tests.view.sample_watch import watch_sample
 
 FOLDER = Path(__file__).parent.parent / "golden"
@@ -65,6 +68,11 @@ def connections(width: int, height: int, report: Report | None = None) -> str:
 def watch(width: int, height: int, **changes: Any) -> str:  # noqa: ANN401
     """Return a frame of the invented watch."""
     return "\n".join(build_watch(watch_sample(**changes), WatchUi(), width, height, PLAIN, UNICODE)) + "\n"
+
+
+def compare(width: int, height: int, glyphs: Glyphs = UNICODE, ui: CompareUi | None = None, **changes: Any) -> str:  # noqa: ANN401
+    """Return a frame of the invented comparison."""
+    return "\n".join(build_compare(contest_sample(**changes), ui or CompareUi(), width, height, PLAIN, glyphs)) + "\n"
 
 
 REPORTS: dict[str, Callable[[], Report]] = {
@@ -123,6 +131,17 @@ GOLDENS: dict[str, Callable[[], str]] = {
     "hammer-240x60-twenty": lambda: hammer(240, 60, 20),
     "hammer-80x24-weights": lambda: frame(80, 24, overridden()),
     "hammer-80x24-load-aware": lambda: frame(80, 24, load_aware()),
+    "compare-39x24": lambda: compare(39, 24),
+    "compare-60x20": lambda: compare(60, 20),
+    "compare-80x24": lambda: compare(80, 24),
+    "compare-80x24-ascii": lambda: compare(80, 24, ASCII),
+    "compare-80x24-stopping": lambda: compare(80, 24, stopping=True),
+    "compare-80x24-help": lambda: compare(80, 24, ui=CompareUi(page="help")),
+    "compare-80x24-sorted": lambda: compare(80, 24, ui=CompareUi(sort=1, selected=0), paused=True),
+    "compare-140x45": lambda: compare(140, 45),
+    "compare-140x45-detail": lambda: compare(140, 45, ui=CompareUi(page="detail", selected=1)),
+    "compare-text": lambda: contest_text(contest_sample(12)) + "\n",
+    "compare-text-stopped": lambda: contest_text(contest_sample(5, going=(), stopped_by="Ctrl-C", over=True)) + "\n",
     "watch-60x16": lambda: watch(60, 16),
     "watch-80x24": lambda: watch(80, 24),
     "watch-140x20": lambda: watch(140, 20),

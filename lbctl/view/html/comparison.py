@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
-from lbctl.stats.comparison import BETTER, WORSE, Comparison, Difference, Group, Metric
+from lbctl.stats.comparison import BETTER, METRICS, WORSE, Comparison, Difference, Group, Metric
 from lbctl.stats.histogram import Histogram
 from lbctl.stats.regression import Limit, regressions
 from lbctl.view.comparison import MEANING, changed, figure, interval, regression_sentence, title_of
@@ -90,7 +90,7 @@ def _summed_up(rows: Sequence[Difference]) -> str:
 
 
 def _figures(found: Comparison) -> Html:
-    metrics = _metrics(found)
+    metrics = _metrics()
     heads = [("Run", ""), ("Calls", "num"), *((title_of(metric), "num") for metric in metrics)]
     rows: list[list[Child]] = []
     for index, group in enumerate(found.groups):
@@ -105,8 +105,8 @@ def _sentence(words: str) -> str:
     return f"{words[:1].upper()}{words[1:]}."
 
 
-def _metrics(found: Comparison) -> list[Metric]:
-    return [each.metric for each in found.differences[0]]
+def _metrics() -> list[Metric]:
+    return list(METRICS.values())
 
 
 def _against(found: Comparison, index: int, group: Group, rows: Sequence[Difference]) -> Html:

@@ -1,0 +1,95 @@
+"""Where a comparison goes: one result to standard output, a copy to a file, and the exit status."""
+
+from __future__ import annotations
+
+import shlex
+import signal
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+from lbctl.cli.hammer_output import NotSaved, Sink, command_line, reason_of
+from lbctl.cli.report import Regressed
+from lbctl.errors import CannotCall, ExitCode
+
+if TYPE_CHECKING:
+    from lbctl.commands.compare import Compared
+    from lbctl.stats.comparison import Comparison
+    from lbctl.stats.regression import Limit
+    from lbctl.stats.rounds import Contest
+
+
+class ComparisonSink(Sink):
+    """Takes what a comparison has to say, as a ``Sink`` does of a run."""
+
+    def end(self, compared: Compared, limits: tuple[Limit, ...]) -> int:
+        """Write the result and return the exit status; after SIGHUP only the file is written.
+
+        Raises NotSaved, what ended the comparison before its time, and Regressed; the result is printed before.
+        """
+        number = compared.signal
+        contest = compared.contest
+        hung_up = number is not None and number == getattr(signal, "SIGHUP", None)
+        if contest is not None:
+            contest = replace(contest, command=command_line(), stopped_by=_stopper(compared))
+            self._put(contest, limits, printed=not hung_up)
+        if compared.failure is not None:
+            raise compared.failure
+        if contest is not None and not hung_up:
+            if not any(trial.counts for trial in contest.trials) and not contest.stopped_by:
+                raise CannotCall("no run came to its end, so that there is nothing to compare")
+            self._judge_limits(contest, limits, number)
+        return ExitCode.OK if number is None else 128 + number
+
+    def _put(self, contest: Contest, limits: tuple[Limit, ...], *, printed: bool) -> None:
+        from lbctl.view.compare_output import saved, written
+
+        failure: OSError | None = None
+        if self._save is not None:
+            self._made = False
+            try:
+                self._save.write_text(saved(contest, limits) + "\n", encoding="utf-8")
+            except OSError as error:
+                failure = error
+        if printed:
+            from lbctl.view.theme import Look
+
+            look = Look(self._caps.out_style, self._caps.out_glyphs)
+            output = self._settings.output or "text"
+            print(  # noqa: T201
+                written(contest, limits, output, look, headers=not self._settings.no_headers), flush=True
+            )
+        if failure is not None:
+            raise NotSaved(f"--save: cannot write {self._save}: {reason_of(failure)}")
+        if self._save is not None and printed:
+            self.note(f"saved {self._save}; HTML: lbctl report {shlex.quote(str(self._save))} -o html")
+
+    def _judge_limits(self, contest: Contest, limits: tuple[Limit, ...], number: int | None) -> None:
+        """Raise Regressed where a limit does not hold; what a signal ended keeps the signal's status."""
+        from lbctl.stats.regression import regressions, unjudged
+        from lbctl.stats.rounds import compared
+        from lbctl.view.comparison import regression_sentence
+
+        found: Comparison | None = compared(contest) if limits else None
+        if limits and found is None:
+            self.note("warning: --fail-on-regression: there is nothing to compare")
+        if found is None:
+            return
+        for label, limit, _ in unjudged(found, limits):
+            self.note(f"warning: {limit.metric.name} of {label} cannot be judged: too few rounds, or calls")
+        sentences = [regression_sentence(each, found.base.label) for each in regressions(found, limits)]
+        if sentences and number is None:
+            raise Regressed("\n".join(sentences))
+        for sentence in sentences:
+            self.note(f"warning: {sentence}")
+
+
+def _stopper(compared: Compared) -> str:
+    """What ended it early, in a user's words."""
+    contest = compared.contest
+    if contest is None or (len(contest.trials) >= contest.total and compared.signal is None):
+        return ""
+    if compared.failure is not None:
+        return "an error"
+    if compared.signal is None:
+        return "q"
+    return "SIGTERM" if compared.signal == signal.SIGTERM else "Ctrl-C"

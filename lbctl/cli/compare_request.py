@@ -1,0 +1,122 @@
+"""From what was typed after ``lbctl compare`` to the runs that it makes."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import fields, replace
+from typing import TYPE_CHECKING, Final
+
+from lbctl.cli.compare_options import DEFAULT_PAUSE_S, DEFAULT_ROUNDS, ORDERS, ContestFlags, contenders_of
+from lbctl.cli.connection_options import ConnectionFlags
+from lbctl.cli.guard_options import GuardFlags
+from lbctl.cli.hammer_options import AmountFlags, LoadFlags
+from lbctl.cli.hammer_request import build
+from lbctl.cli.hash_key_options import HashKeyFlags
+from lbctl.cli.pacing_options import PacingFlags
+from lbctl.cli.request_data_options import DataFlags
+from lbctl.cli.request_options import RequestFlags, StreamFlags
+from lbctl.cli.retry_options import RetryFlags
+from lbctl.cli.settings import Settings
+from lbctl.commands.compare import Compare
+from lbctl.errors import UsageError
+from lbctl.load.pacing.curve import Stage
+from lbctl.load.plan import Plan
+
+if TYPE_CHECKING:
+    from lbctl.balance.policies.base import Policy
+    from lbctl.commands.hammer import Hammer
+
+_ENOUGH: Final = 2  # policies that can be compared
+
+
+def policies_of(flags: ContestFlags, hash_keys: HashKeyFlags) -> Sequence[Policy]:
+    """The policies that were named; raises UsageError where they cannot be compared."""
+    policies: Sequence[Policy] = flags.policy or ()
+    if len(policies) < _ENOUGH:
+        raise UsageError(
+            "compare needs two policies or more",
+            "name each: --policy smooth_wrr --policy p2c (lbctl policies lists them)",
+        )
+    if hash_keys.hash_key is not None and not any(policy.keyed for policy in policies):
+        raise UsageError("--hash-key: none of these policies picks by key", "those that do: lbctl policies")
+    if flags.fail_on_regression and flags.rounds == 1:
+        raise UsageError(
+            "--fail-on-regression: one round cannot tell a regression from chance", "--rounds 3, which is the default"
+        )
+    return policies
+
+
+def comparison_of(
+    service: str,
+    method: str | None,
+    contest: ContestFlags,
+    amount: AmountFlags,
+    request: RequestFlags,
+    stream: StreamFlags,
+    connection: ConnectionFlags,
+    settings: Settings,
+    environ: Mapping[str, str],
+    *,
+    hash_keys: HashKeyFlags,
+    again: RetryFlags,
+    guards: GuardFlags,
+    pacing: PacingFlags,
+    data: DataFlags,
+) -> Compare:
+    """The whole comparison, every default in its place. Raises UsageError for options that contradict each other."""
+    policies = policies_of(contest, hash_keys)
+    requests: list[Hammer] = []
+    for policy in policies:
+        load = LoadFlags(**{each.name: getattr(amount, each.name) for each in fields(amount)}, policy=policy)
+        # Standard input can be read once: the first has read what all of them send.
+        asked = request if not requests else replace(request, data=None, binary_file=None)
+        keys = hash_keys if policy.keyed else HashKeyFlags()
+        found = build(
+            service,
+            method,
+            load,
+            asked,
+            stream,
+            connection,
+            settings,
+            environ,
+            hash_keys=keys,
+            again=again,
+            guards=guards,
+            pacing=pacing,
+            data=None if requests else data,
+        )
+        requests.append(alike(found, requests[0]) if requests else found)
+    order = contest.order or ORDERS[0]
+    if order == "parallel":
+        requests = [replace(each, plan=shared(each.plan, len(requests))) for each in requests]
+    return Compare(
+        tuple(requests),
+        contenders_of(policies),
+        contest.rounds or DEFAULT_ROUNDS,
+        order,
+        DEFAULT_PAUSE_S if contest.pause is None else contest.pause,
+    )
+
+
+def alike(request: Hammer, first: Hammer) -> Hammer:
+    """The request with everything of the first one's that was read or drawn."""
+    return replace(request, payload=first.payload, plan=first.plan, seed=first.seed)
+
+
+def shared(plan: Plan, policies: int) -> Plan:
+    """The part of a load that one of so many policies gets which run at the same time; raises UsageError."""
+    schedule = plan.schedule
+    if schedule is None:
+        if plan.concurrency < policies:
+            raise UsageError(f"--order parallel: -c {plan.concurrency} cannot be shared by {policies} policies")
+        return replace(plan, concurrency=plan.concurrency // policies)
+    if schedule.times_ns is not None:
+        raise UsageError("--order parallel: recorded arrivals cannot be shared", "--order interleaved")
+    stages = tuple(Stage(each.seconds, each.first / policies, each.last / policies) for each in schedule.stages)
+    limit = plan.concurrency
+    return replace(
+        plan,
+        schedule=replace(schedule, stages=stages),
+        concurrency=max(limit // policies, 1) if limit else 0,
+    )
