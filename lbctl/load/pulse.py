@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from typing import Final
 
 from lbctl.clock import Clock
+from lbctl.load.machine import Collections, Vitals, machine_of, on_machine, vitals
 from lbctl.load.warnings import milliseconds
 from lbctl.stats.histogram import Histogram
-from lbctl.stats.report import Generator
+from lbctl.stats.report import Generator, Machine
 
 _PERIOD_S: Final = 0.02
 _BUSY: Final = 0.8
@@ -20,8 +21,12 @@ _LAG_SHARE: Final = 0.2  # of the median latency
 class Pulse:
     """A timer that measures its own lateness, from ``start`` to ``stop``."""
 
-    def __init__(self, clock: Clock) -> None:
+    def __init__(self, clock: Clock, read: Callable[[], Vitals] = vitals) -> None:
         self._clock = clock
+        self._read = read
+        self._vitals = Vitals()
+        self._collections = Collections()
+        self._machine: Machine | None = None
         self._lag = Histogram()
         self._timer: asyncio.TimerHandle | None = None
         self._due_ns = 0
@@ -32,7 +37,9 @@ class Pulse:
     def start(self) -> None:
         self._began_ns = self._clock.now_ns()
         self._began_cpu_s = self._clock.cpu_s()
-        self._ended = None
+        self._ended = self._machine = None
+        self._vitals = self._read()
+        self._collections.start()
         self._lag.clear()
         self._arm()
 
@@ -44,6 +51,8 @@ class Pulse:
 
     def stop(self) -> None:
         self._ended = (self._clock.now_ns(), self._clock.cpu_s())
+        self._collections.stop()
+        self._machine = machine_of(self._vitals, self._read(), self._collections)
         if self._timer is not None:
             self._timer.cancel()
 
@@ -66,15 +75,19 @@ class Pulse:
         worked_s = max(0.0, cpu_s - spun_ns / 1e9)
         busy = min(1.0, worked_s / elapsed_s) if elapsed_s > 0 and self._began_ns else 0.0
         lag_ms = self._lag.quantile(0.99) / 1000 if self._lag.total else 0.0
-        warnings = (*doubts, *_warnings(busy, lag_ms, latency))
-        return Generator(engine, cpu_s if self._began_ns else 0.0, busy, lag_ms, warnings)
+        median_ms = latency.quantile(0.5) / 1000 if latency.total else 0.0
+        around = on_machine(self._machine, median_ms) if self._machine is not None else ()
+        warnings = (*doubts, *_warnings(busy, lag_ms, median_ms), *around)
+        return Generator(engine, cpu_s if self._began_ns else 0.0, busy, lag_ms, warnings, self._machine)
 
 
-def _warnings(busy: float, lag_ms: float, latency: Histogram) -> tuple[str, ...]:
+def _warnings(busy: float, lag_ms: float, median_ms: float) -> tuple[str, ...]:
     found = []
     if busy > _BUSY:
-        found.append(f"the generator was {busy:.0%} busy: throughput is a lower bound, latency an upper one")
-    median_ms = latency.quantile(0.5) / 1000 if latency.total else 0.0
+        found.append(
+            f"client-limited, the generator was {busy:.0%} busy: throughput is a lower bound, latency an upper one;"
+            " several lbctl on as many CPUs put on more"
+        )
     if lag_ms > max(_LAG_FLOOR_MS, _LAG_SHARE * median_ms):
         found.append(f"the event loop was {milliseconds(lag_ms)} late at p99: latencies include that")
     return tuple(found)

@@ -18,6 +18,7 @@ from lbctl.load.engines import remarks
 from lbctl.load.guarding import Guarding
 from lbctl.load.lane import Lane
 from lbctl.load.loops import Loop
+from lbctl.load.machine import descriptors, on_descriptors
 from lbctl.load.plan import Task
 from lbctl.load.pulse import Pulse
 from lbctl.load.repeating import repeated_of, retried_of
@@ -62,6 +63,7 @@ class Reporter:
     _final: tuple[Balance, Bands] | None = field(default=None, init=False)
     _bands: Bands = field(default_factory=dict, init=False)
     _drift: Drift | None = field(default=None, init=False)
+    _descriptors: int | None = field(default_factory=descriptors, init=False)
     _wire: Wire = field(default=_UNTOLD, init=False)
     _wires: Mapping[Lane, Wire] = field(default_factory=dict, init=False)
     _first_byte: Histogram = field(default_factory=Histogram, init=False)
@@ -134,7 +136,7 @@ class Reporter:
     def forget(self) -> None:
         """Take no figure from before."""
         self._balance, self._wire_ns = None, 0
-        self._final, self._bands = None, {}
+        self._final, self._bands, self._drift = None, {}, None
         self._stopping_ns = 0
 
     def totals(self) -> Totals:
@@ -184,6 +186,8 @@ class Reporter:
             wire, max((each.most for each in resets), default=0), many=any(each.are_many for each in resets)
         )
         yield from on_starts(self.loop.starts)
+        backends = sum(lane.left_s is None for lane in self.backends.lanes.values())
+        yield from on_descriptors(backends * self.task.connection.connections, self._descriptors)
         yield from on_drift(
             self._drifted() if over else None, self.samples(), is_open=self.task.plan.schedule is not None
         )

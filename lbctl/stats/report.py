@@ -239,6 +239,24 @@ class Warmed:
 
 
 @dataclass(frozen=True, slots=True)
+class Machine:
+    """What went on around the generator: shares 0..1 of the time of all CPUs, None where nothing tells.
+
+    ``others`` is what other processes took, ``stolen`` what other virtual machines did. ``throttled`` is the part of
+    the run that a container's CPU limit held it up, ``faults`` how often memory came from disk.
+    """
+
+    busy: float | None = None
+    others: float | None = None
+    stolen: float | None = None
+    throttled: float | None = None
+    faults: int = 0
+    collections: int = 0  # of garbage, which are off while calls are made
+    collecting_s: float = 0.0
+    longest_s: float = 0.0
+
+
+@dataclass(frozen=True, slots=True)
 class Generator:
     """The load generator's own health: CPU seconds, busy share of the loop 0..1, lag of the loop."""
 
@@ -247,6 +265,7 @@ class Generator:
     busy: float
     lag_p99_ms: float
     warnings: tuple[str, ...]
+    machine: Machine | None = None  # once the run is over
 
 
 @dataclass(frozen=True, slots=True)

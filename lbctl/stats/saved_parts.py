@@ -9,7 +9,7 @@ from lbctl.model import Code, Event, Origin
 from lbctl.stats.drift import Drift
 from lbctl.stats.histogram import Histogram
 from lbctl.stats.outcome import Outcome
-from lbctl.stats.report import Candidate, ErrorGroup, Explanation, Generator, Repeated, Starts, Streams
+from lbctl.stats.report import Candidate, ErrorGroup, Explanation, Generator, Machine, Repeated, Starts, Streams
 from lbctl.stats.samples import Sample, Times
 from lbctl.stats.saved_values import Part
 from lbctl.stats.streams import Spread
@@ -81,6 +81,22 @@ def generator_from(generator: Part) -> Generator:
         generator.number("busy"),
         generator.number("lag_p99_ms"),
         generator.texts("warnings"),
+        _machine(generator.maybe_part("machine")),
+    )
+
+
+def _machine(found: Part | None) -> Machine | None:
+    if found is None:
+        return None
+    return Machine(
+        busy=found.maybe("busy"),
+        others=found.maybe("others"),
+        stolen=found.maybe("stolen"),
+        throttled=found.maybe("throttled"),
+        faults=found.whole("page_faults", 0),
+        collections=found.whole("collections", 0),
+        collecting_s=found.number("collecting_ms", 0.0) / 1e3,
+        longest_s=found.number("longest_ms", 0.0) / 1e3,
     )
 
 

@@ -11,7 +11,7 @@ from lbctl.stats.report import BackendRow, Balance, ErrorGroup, Explanation, Loa
 from lbctl.view.figures import Document, histogram, latency_ms, micros, rate, ratio, stamp
 from lbctl.view.methods import methods
 from lbctl.view.outcomes import outcome_document
-from lbctl.view.sample_document import event, histograms, samples, stationarity
+from lbctl.view.sample_document import event, histograms, machine, samples, stationarity
 from lbctl.view.wire_document import run_wire, streams, wire
 
 RUN = "lbctl.run/v1"
@@ -215,5 +215,6 @@ def _generator(report: Report) -> Document:
         "lag_p99_ms": round(generator.lag_p99_ms, 4),
         "late_starts": 0 if starts is None else starts.late,
         "start_ms": None if starts is None else latency_ms(starts.delays),
+        "machine": machine(generator.machine),
         "warnings": list(generator.warnings),
     }

@@ -7,9 +7,9 @@ from typing import Final
 
 from lbctl.model import Event
 from lbctl.stats.drift import Drift
-from lbctl.stats.report import BackendRow, Report
+from lbctl.stats.report import BackendRow, Machine, Report
 from lbctl.stats.samples import Sample
-from lbctl.view.figures import Document, micros
+from lbctl.view.figures import Document, micros, ratio
 
 DENSE: Final = frozenset({"samples", "histograms"})  # keys of the run document that nobody reads with their own eyes
 
@@ -50,6 +50,22 @@ def stationarity(found: Drift | None) -> Document | None:
         "p_value": found.p_value,
         "warmup_s": micros(found.warmup_s),
         **{name: None if ms is None else round(ms, 4) for name, ms in times.items()},
+    }
+
+
+def machine(found: Machine | None) -> Document | None:
+    """What went on around the generator; null while the run goes on."""
+    if found is None:
+        return None
+    return {
+        "busy": ratio(found.busy),
+        "others": ratio(found.others),
+        "stolen": ratio(found.stolen),
+        "throttled": ratio(found.throttled),
+        "page_faults": found.faults,
+        "collections": found.collections,
+        "collecting_ms": round(found.collecting_s * 1e3, 4),
+        "longest_ms": round(found.longest_s * 1e3, 4),
     }
 
 

@@ -14,7 +14,7 @@ from lbctl.model import Code
 from lbctl.stats.drift import Drift
 from lbctl.stats.histogram import Histogram
 from lbctl.stats.outcome import Outcome
-from lbctl.stats.report import Repeated, Report, Wait, Warmed
+from lbctl.stats.report import Machine, Repeated, Report, Wait, Warmed
 from lbctl.stats.samples import Sample, Times
 from lbctl.stats.saved import NotARun, lacking, report_from
 from lbctl.view.run_document import run_document
@@ -185,6 +185,7 @@ def test_every_part_of_a_report_is_saved() -> None:
             assert came.state() == given.state()
         elif field.name not in ROUNDED:
             assert came == given, field.name
+    assert found.generator.machine == report.generator.machine
 
 
 def whole() -> Report:
@@ -208,6 +209,7 @@ def whole() -> Report:
         samples=(Sample(1.0, 1.0, 10, 8, 1, 1, 2, 3, 4, Times(1.0, 2.0, 3.0, 4.5)),),
         warmed=Warmed(100, 1, 2.5),
         thresholds=(outcome,),
+        generator=replace(troubled().generator, machine=Machine(0.9, 0.5, 0.1, 0.05, 3, 1, 0.002, 0.001)),
         drift=Drift("rising", 2.1, 3.4, 0.001, 3.0, 12.5),
         abort_on=(replace(outcome, backend="127.0.0.1:1", reason="x"),),
     )
