@@ -13,6 +13,7 @@ from __future__ import annotations
 
 import asyncio
 import gc
+from collections import deque
 from collections.abc import AsyncIterator, Callable
 from datetime import UTC, datetime
 from typing import Any, cast
@@ -220,6 +221,8 @@ class ServerEnd:
         self.previous: list[bytes | None] = []  # the grpc-previous-rpc-attempts of each
         self.cancelled: list[int] = []  # streams that the client reset
         self.octets = 0  # of DATA
+        self.latest: deque[tuple[dict[bytes, bytes], bytes]] = deque(maxlen=100)  # requests that are complete
+        self._partial: dict[int, tuple[dict[bytes, bytes], bytearray]] = {}
         self.pings: list[bytes] = []  # of the client, none of them answered
         self.farewell: int | None = None  # the client's GOAWAY code
         self._unread = b""
@@ -275,16 +278,26 @@ class ServerEnd:
             head = self.ledger.received(frame)
             if head is not None:
                 self._note(dict(head))
+                self._partial[frame.stream] = dict(head), bytearray()
             self.octets += len(frame.payload) * (frame.kind == h2.DATA)
-            if frame.kind == h2.DATA and frame.flags & h2.END_STREAM:
-                self.waiting.append(frame.stream)
+            if frame.kind == h2.DATA:
+                self._take(frame)
             elif frame.kind == h2.RST_STREAM:
                 self.cancelled.append(frame.stream)
+                self._partial.pop(frame.stream, None)
                 self.waiting = [stream for stream in self.waiting if stream != frame.stream]
             elif frame.kind == h2.PING and not frame.flags & h2.ACK:
                 self.pings.append(frame.payload)
             elif frame.kind == h2.GOAWAY:
                 self.farewell = frame.number
+
+    def _take(self, frame: h2.Frame) -> None:
+        fields, body = self._partial.setdefault(frame.stream, ({}, bytearray()))
+        body += frame.payload
+        if frame.flags & h2.END_STREAM:
+            del self._partial[frame.stream]
+            self.latest.append((fields, bytes(body)))
+            self.waiting.append(frame.stream)
 
     def _note(self, head: dict[bytes, bytes]) -> None:
         self.heads += 1
