@@ -20,7 +20,7 @@ from typing import Final, Generic, NamedTuple, NoReturn, TypeVar
 
 from lbctl.model import Code
 from lbctl.stats.histogram import Histogram
-from lbctl.stats.report import BackendRow, Report
+from lbctl.stats.report import BackendRow, MethodRow, Report
 
 T = TypeVar("T")
 
@@ -55,6 +55,13 @@ class OfBackend(NamedTuple):
     stated: bool
 
 
+class OfMethod(NamedTuple):
+    """One method of a run of several."""
+
+    row: MethodRow
+    elapsed_s: float
+
+
 @dataclass(frozen=True, slots=True)
 class Metric(Generic[T]):
     """How a figure is read; an ``estimate`` says little of few calls. ``most``: no value is above it."""
@@ -76,6 +83,12 @@ def backend_metric(name: str) -> Metric[OfBackend]:
     """The figure of one backend; raises ValueError, with the nearest name, where there is none."""
     found = _BACKEND.get(name) or _timed(name, _BACKEND_TIMES) or _coded(name, _code_of_backend)
     return found or _unknown("metric of backends", name, _names(_BACKEND, _BACKEND_TIMES))
+
+
+def method_metric(name: str) -> Metric[OfMethod]:
+    """The figure of one method of several; raises ValueError, with the nearest name, where there is none."""
+    found = _METHOD.get(name) or _timed(name, _METHOD_TIMES) or _coded(name, _code_of_method)
+    return found or _unknown("metric of methods", name, _names(_METHOD, _METHOD_TIMES))
 
 
 def backends_of(report: Report) -> Iterator[OfBackend]:
@@ -165,6 +178,10 @@ _BACKEND_TIMES: Final[_Times[OfBackend]] = {
     "": lambda of: (of.row.latency, _NONE_OK),
     "latency": lambda of: (of.row.latency, _NONE_OK),
 }
+_METHOD_TIMES: Final[_Times[OfMethod]] = {
+    "": lambda of: (of.row.latency, _NONE_OK),
+    "latency": lambda of: (of.row.latency, _NONE_OK),
+}
 
 
 # Counts and their parts.
@@ -205,6 +222,10 @@ def _code_of_run(code: Code, report: Report) -> tuple[int, int]:
 
 
 def _code_of_backend(code: Code, of: OfBackend) -> tuple[int, int]:
+    return of.row.codes.get(code, 0), of.row.ok + of.row.errors
+
+
+def _code_of_method(code: Code, of: OfMethod) -> tuple[int, int]:
     return of.row.codes.get(code, 0), of.row.ok + of.row.errors
 
 
@@ -297,6 +318,15 @@ _BACKEND: Final[Mapping[str, Metric[OfBackend]]] = {
     "share": Metric(Unit.PERCENT, _share_of_picks, estimate=True, most=100.0),
     "delta": Metric(Unit.POINTS, _delta, estimate=True, most=100.0),
     "over_expected": Metric(Unit.NUMBER, _over_expected, estimate=True),
+}
+_METHOD: Final[Mapping[str, Metric[OfMethod]]] = {
+    "requests": _count(lambda of: of.row.requests),
+    "ok": _count(lambda of: of.row.ok, lambda of: of.row.ok + of.row.errors, _ENDED),
+    "errors": _count(lambda of: of.row.errors, lambda of: of.row.ok + of.row.errors, _ENDED),
+    "error_rate": _share(lambda of: of.row.errors, lambda of: of.row.ok + of.row.errors, _ENDED),
+    "success_rate": _share(lambda of: of.row.ok, lambda of: of.row.ok + of.row.errors, _ENDED),
+    "cancelled": _count(lambda of: of.row.cancelled, lambda of: of.row.requests),
+    "rps": Metric(Unit.NUMBER, lambda of: _rps(of.row.ok + of.row.errors, of.elapsed_s)),
 }
 
 

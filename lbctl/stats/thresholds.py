@@ -25,6 +25,7 @@ ENOUGH_CALLS: Final = 100  # ended, before anything but a count or a rate may en
 _PARTS: Final = re.compile(r"([^<>=!]+)([<>=!]+)([^<>=!]+)")
 _NUMBER: Final = re.compile(r"([0-9]{1,15}(?:\.[0-9]{1,15})?|\.[0-9]{1,15})([^0-9.].*)?")
 _ONE: Final = re.compile(r"backend\[(.+)\]\.(.+)")
+_METHOD: Final = re.compile(r"method\[(.+)\]\.(.+)")
 _EVERY: Final = "backend."
 _MICROSECOND: Final = Fraction(1, 1000)
 _MILLISECONDS: Final[Mapping[str, Fraction | int]] = {
@@ -160,6 +161,11 @@ def _subject(name: str) -> tuple[Metric[Any], Callable[[_Read], _Readings]]:
         return backend_metric(one[2]), lambda read: lambda report: _of_one(read, one[1], report)
     if name.startswith("backend["):
         raise ValueError(f"{name!r} is not backend[ADDRESS].METRIC (for example backend[10.0.0.1:50051].p99)")
+    method = _METHOD.fullmatch(name)
+    if method is not None:
+        return method_metric(method[2]), lambda read: lambda report: _of_method(read, method[1], report)
+    if name.startswith("method["):
+        raise ValueError(f"{name!r} is not method[NAME].METRIC (for example method[Cart/Get].p99)")
     if name.startswith(_EVERY):
         metric = backend_metric(name.removeprefix(_EVERY))
         return metric, lambda read: lambda report: (_of_backend(read, each) for each in backends_of(report))
@@ -169,6 +175,18 @@ def _subject(name: str) -> tuple[Metric[Any], Callable[[_Read], _Readings]]:
 def _of_backend(read: _Read, backend: OfBackend) -> Reading:
     row = backend.row
     return Reading(read(backend), row.ok + row.errors, row.address)
+
+
+def _of_method(read: _Read, name: str, report: Report) -> Iterator[Reading]:
+    """The reading of a method of a mix, by its name there or the end of it."""
+    rows = [row for row in report.methods if row.method == name]
+    rows = rows or [row for row in report.methods if row.method.endswith((f"/{name}", f".{name}"))]
+    for row in rows:
+        yield Reading(read(OfMethod(row, report.elapsed_s)), row.ok + row.errors)
+    if not rows:
+        near = get_close_matches(name, [row.method for row in report.methods], 1)
+        tail = f"; did you mean {near[0]}?" if near else "" if report.methods else ", it is no mix"
+        yield Reading(Seen(None, f"the run had no such method{tail}"), 0)
 
 
 def _of_one(read: _Read, address: str, report: Report) -> Iterator[Reading]:
