@@ -16,7 +16,17 @@ from difflib import get_close_matches
 from fractions import Fraction
 from typing import Any, Final, NamedTuple
 
-from lbctl.stats.metrics import Metric, OfBackend, Seen, Unit, backend_metric, backends_of, run_metric
+from lbctl.stats.metrics import (
+    Metric,
+    OfBackend,
+    OfMethod,
+    Seen,
+    Unit,
+    backend_metric,
+    backends_of,
+    method_metric,
+    run_metric,
+)
 from lbctl.stats.outcome import Outcome
 from lbctl.stats.report import Report
 
