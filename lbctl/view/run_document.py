@@ -8,6 +8,7 @@ from collections.abc import Mapping
 from lbctl import __version__
 from lbctl.model import Code
 from lbctl.stats.report import BackendRow, Balance, ErrorGroup, Explanation, Load, Repeated, Report, Warmed
+from lbctl.view.confidence import backend_confidence, confidence, is_drawn
 from lbctl.view.figures import Document, histogram, latency_ms, micros, rate, ratio, stamp
 from lbctl.view.methods import methods
 from lbctl.view.outcomes import outcome_document
@@ -43,6 +44,7 @@ def run_document(report: Report) -> Document:
         "service_ms": latency_ms(report.service_time),
         "wait_ms": latency_ms(report.wait),
         "first_byte_ms": latency_ms(report.first_byte),
+        "confidence": confidence(report),
         "histogram": histogram(report.latency),
         "balance": _balance(report.balance),
         "explanation": _explanation(report.explanation),
@@ -171,7 +173,14 @@ def _repeated(found: Repeated | None) -> Document | None:
 def _backends(report: Report) -> list[Document]:
     attempts = sum(row.attempts for row in report.backends)
     expected = sum(row.expected for row in report.backends)
-    return [_backend(row, attempts, expected, report.elapsed_s) for row in report.backends]
+    drawn = is_drawn(report)
+    return [
+        {
+            **_backend(row, attempts, expected, report.elapsed_s),
+            "confidence": backend_confidence(row, attempts, by_chance=drawn),
+        }
+        for row in report.backends
+    ]
 
 
 def _backend(row: BackendRow, attempts: int, expected: float, elapsed_s: float) -> Document:

@@ -7,6 +7,7 @@ from textwrap import wrap
 
 from lbctl.stats.report import ErrorGroup, Report
 from lbctl.view.bars import bar
+from lbctl.view.confidence import sure_lines
 from lbctl.view.connections import connection_lines
 from lbctl.view.digest import Digest, digest
 from lbctl.view.distribution import START_S, distribution_lines
@@ -138,6 +139,7 @@ def _times(report: Report, *, verbose: bool) -> list[str]:
     lines = [
         f"  latency   {first}  {middle}",
         f"            p99 {named['p99']}  p99.9 {named['p99.9']}  max {duration(histogram.max_us)}",
+        *sure_lines(report, _WIDTH),
     ]
     if (report.load.mode == "open" or verbose) and report.service_time.total and report.wait.total:
         lines.append(f"  of it     service {two(report.service_time)}    wait {two(report.wait)}")
