@@ -119,12 +119,6 @@ async def test_raw_bytes_need_no_reflection_when_the_kind_of_stream_is_said(tmp_
         ),
         (
             "Say",
-            ("-d", "[{}]"),
-            "the request must be an object of demo.echo.v1.SayRequest, not [{}]",
-            "several messages are for clients that stream, and demo.echo.v1.Echo/Say is unary",
-        ),
-        (
-            "Say",
             ("--stream", "bidi"),
             "--stream bidi, but demo.echo.v1.Echo/Say is unary",
             "leave --stream out",

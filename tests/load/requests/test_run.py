@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
+from functools import partial
 
 import pytest
 
@@ -29,11 +30,13 @@ def numbered(count: int, failing: bool = False, methods: int = 1) -> Iterator[Co
         raise UsageError("f: line 7: it is wrong")
 
 
-def varied(load: Plan, contents: Iterator[Content], *, bases: Sequence[Request] = (), **more: object) -> Task:
+def varied(
+    load: Plan, contents: Iterator[Content], *, bases: Sequence[Request] = (), repeating: Repeating | None = None
+) -> Task:
     variants = tuple(Variant(base.path, 1.0, base.timeout_ns) for base in bases)
     common = tuple(bases) or (replace(request(load.timeout_s), message=b""),)
-    wanted = replace(task(load), varying=Varying(Supply(contents), variants), bases_for=lambda _: common)
-    return replace(wanted, request_for=lambda _: common[0], **more)  # type: ignore[arg-type]  # by name
+    wanted = replace(task(load), varying=Varying(Supply(contents), variants), repeating=repeating or Repeating())
+    return replace(wanted, bases_for=lambda _: common, request_for=lambda _: common[0])
 
 
 def sent(end: ServerEnd) -> Sent:
@@ -57,7 +60,7 @@ async def test_each_call_sends_its_own() -> None:
     async with staged(varied(plan(concurrency=2, requests=5), numbered(99))) as stage:
         await stage.drive(1)
         for count in (2, 2, 1):
-            await stage.do(lambda count=count: stage.end(1).answer(count))
+            await stage.do(partial(stage.end(1).answer, count))
         report = await stage.over()
         assert (report.ok, report.end_reason) == (5, "completed")
         assert sent(stage.end(1)) == expected(0, 1, 2, 3, 4)
