@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, TypeVar
 
@@ -20,6 +20,8 @@ from lbctl.view.theme import Glyphs, Style
 HEALTH_ROLES = {"SERVING": "ok", "UNIMPLEMENTED": "muted", "UNKNOWN": "warn", "SERVICE_UNKNOWN": "warn"}
 _OUTCOME_ROLES = {"instance": "ok", "invalid": "err", "skipped": "warn", "no": "muted"}
 _MOST_NAMES = 40  # of metadata, that have a column
+_TITLE = 60  # characters of a name
+_WIDE_TITLES = ("PROTOCOL", "KEYS", "MORE", "MODIFIED", "KEY")
 R = TypeVar("R")
 
 
@@ -75,8 +77,9 @@ def instances_table(listing: Listing, service: Service, look: Look, *, wide: boo
         *([per_address] if _is_crowded(service) else []),
         Column("LEASE", _lease, keep=4),
         Column("AGE", lambda r: Cell(created(listing.registry.revision, r.instance.create_revision)), keep=6),
-        *(_wide_columns(rows) if wide else []),
     ]
+    if wide:
+        columns += _wide_columns(rows, {column.title for column in columns})
     return _render(columns, _sorted(rows, sort), look)
 
 
@@ -217,19 +220,31 @@ def _lease(row: _Row) -> Cell:
     return Cell(f"{short} {left.ttl}s/{left.granted}s") if left else Cell(f"{short} expired", "warn")
 
 
-def _wide_columns(rows: Sequence[_Row]) -> list[Column[_Row]]:
-    """Everything the registry says: the metadata keys that the instances have, then the key itself."""
+def _wide_columns(rows: Sequence[_Row], titles: Collection[str]) -> list[Column[_Row]]:
+    """Everything the registry says: the metadata keys that the instances have, then the key itself.
+
+    ``titles`` are those of the columns before.
+    """
     held = Counter(name for row in rows for name in row.instance.metadata)
     names = sorted(name for name, _ in held.most_common(_MOST_NAMES))
     left_out = held.keys() - set(names)
     more: Column[_Row] = Column("MORE", lambda r: Cell(str(len(left_out & r.instance.metadata.keys()))), numeric=True)
     return [
         Column("PROTOCOL", lambda r: Cell(clean(_protocol(r.instance))), keep=7),
-        *(Column(clean(name.lstrip("@"), 60).upper(), _metadata(name), keep=8) for name in names),
+        *(Column(title, _metadata(name), keep=8) for name, title in _titled(names, {*titles, *_WIDE_TITLES})),
         *([more] if left_out else []),
         Column("MODIFIED", lambda r: Cell(f"rev {r.instance.mod_revision}"), keep=9),
         Column("KEY", lambda r: Cell(clean(r.instance.key)), keep=10),
     ]
+
+
+def _titled(names: Sequence[str], taken: Collection[str]) -> Iterator[tuple[str, str]]:
+    """The titles of metadata: told apart from each other, and from those of other columns that are ``taken``."""
+    short = {name: clean(name.lstrip("@"), _TITLE).upper() for name in names}
+    alike = Counter(short.values())
+    for name, title in short.items():
+        own = title if alike[title] == 1 else clean(name, _TITLE)
+        yield name, own if title and title not in taken else f"META.{own}"
 
 
 def _protocol(instance: Instance) -> str:

@@ -116,7 +116,7 @@ def test_names_are_bare_for_other_programs(lbctl: Lbctl, keys: Keys) -> None:
 def test_wide_shows_every_column_and_the_metadata(lbctl: Lbctl, keys: Keys) -> None:
     keys({"app/a": '{"Op":0,"Addr":"10.0.0.1:1","Metadata":{"weight":4,"zone":"az1"}}'})
     header, row = lbctl("ls", "app", "-o", "wide").out.splitlines()
-    assert header.split()[-5:] == ["PROTOCOL", "WEIGHT", "ZONE", "MODIFIED", "KEY"]
+    assert header.split()[-5:] == ["PROTOCOL", "META.WEIGHT", "ZONE", "MODIFIED", "KEY"]
     assert row.endswith("app/a")
     assert "az1" in row
 
@@ -287,6 +287,14 @@ OTHERS = {
     "/registry/secrets/default/a": "hunter2",
     "/registry/secrets/default/b": "hunter2",
 }
+
+
+def test_metadata_called_as_another_column_is_told_apart(lbctl: Lbctl, keys: Keys) -> None:
+    keys({"app/a": json.dumps({"Op": 0, "Addr": "10.0.0.1:1", "Metadata": {"Weight": 9, "Zone": "a", "zone": "b"}})})
+    heads, row = (line.split() for line in lbctl("ls", "app", "-o", "wide").out.replace("(+0)", "").splitlines())
+    assert heads.count("WEIGHT") == 1
+    assert heads[heads.index("PROTOCOL") : -1] == ["PROTOCOL", "META.WEIGHT", "Zone", "zone", "MODIFIED"]
+    assert row[heads.index("PROTOCOL") + 1 :][:4] == ["-", "9", "a", "b"]
 
 
 def test_keys_that_are_no_registrations_are_counted(lbctl: Lbctl, keys: Keys) -> None:
