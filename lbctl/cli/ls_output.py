@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import sys
-from typing import TYPE_CHECKING
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING, Final, TypeVar
 
 from lbctl.cli.settings import Settings
 
@@ -15,6 +16,9 @@ if TYPE_CHECKING:
     from lbctl.view.plain_table import Rendered
     from lbctl.view.services import Look
 
+_MOST_SHOWN: Final = 20  # rows of one kind that nobody can call
+R = TypeVar("R")
+
 
 class LsPrinter:
     """Standard output for the result, standard error for what is said about it."""
@@ -25,6 +29,7 @@ class LsPrinter:
         self._again = again
         self._sort = sort
         self._hidden: list[str] = []
+        self._left_out: list[str] = []
         self.quiet = settings.quiet
 
     def result(self, listing: Listing, asked: str | None) -> None:
@@ -36,6 +41,8 @@ class LsPrinter:
 
         endpoints = [str(each) for each in self._settings.endpoints]
         for line in notes(listing, asked=asked, endpoints=endpoints, prefix=self._settings.prefix, again=self._again):
+            self._note(line)
+        for line in self._left_out:
             self._note(line)
         if self._hidden:
             self._note(f"hidden: {', '.join(self._hidden)} (use -o wide)")
@@ -67,6 +74,7 @@ class LsPrinter:
         return self._tables(listing, one=one)
 
     def _tables(self, listing: Listing, *, one: bool) -> str:
+        from lbctl.discovery.listing import kind_of
         from lbctl.view.expectation import expectation_table
         from lbctl.view.services import Look, instances_table, invalid_table, services_table
 
@@ -84,21 +92,35 @@ class LsPrinter:
         elif services and not one:
             tables.append(services_table(listing, look, wide=wide))
         if invalid:
-            tables.append(invalid_table(invalid, look))
+            tables.append(invalid_table(self._some(invalid, kind_of, "unusable key"), look))
         if listing.expectation is not None and not listing.expectation.is_met:
             tables.append(expectation_table(listing.expectation, look))
         if listing.rest is not None:
-            tables += _rest_tables(listing.rest, look)
+            tables += self._rest_tables(listing.rest, look)
         self._hidden = [title for table in tables for title in table.hidden]
         return "\n\n".join("\n".join(table.lines) for table in tables)
+
+    def _rest_tables(self, rest: Rest, look: Look) -> list[Rendered]:
+        from lbctl.view.services import others_table, possible_table
+
+        possible = self._some(rest.possible, lambda service: (service.layout,), "possible service")
+        tables = [possible_table(possible, look)] if possible else []
+        if not rest.others and not rest.unread:
+            return tables
+        others = self._some(rest.others, lambda other: (other.why,), "other key")
+        return [*tables, others_table(rest._replace(others=tuple(others)), look)]
+
+    def _some(self, rows: Sequence[R], kind: Callable[[R], tuple[str, ...]], noun: str) -> Sequence[R]:
+        """The rows that are shown, some of each kind; of the others it is noted how many there are."""
+        from lbctl.discovery.listing import MOST_LISTED, first_of_each
+        from lbctl.view.listing_notes import not_shown
+
+        wide = self._settings.output == "wide"
+        kept, left_out = first_of_each(rows, kind, MOST_LISTED if wide else _MOST_SHOWN)
+        if left_out:
+            self._left_out.append(not_shown(left_out, noun, wide=wide))
+        return kept
 
     def _note(self, line: str) -> None:
         if not self.quiet:
             print(line, file=sys.stderr, flush=True)  # noqa: T201
-
-
-def _rest_tables(rest: Rest, look: Look) -> list[Rendered]:
-    from lbctl.view.services import others_table, possible_table
-
-    tables = [possible_table(rest.possible, look)] if rest.possible else []
-    return [*tables, others_table(rest, look)] if rest.others or rest.unread else tables

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections import Counter
+from collections.abc import Callable, Hashable, Iterable, Mapping
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Final, NamedTuple
+from typing import TYPE_CHECKING, Final, NamedTuple, TypeVar
 
 from lbctl.discovery.backends import decisive
-from lbctl.model import Identity, Instance, Registry, Service
+from lbctl.model import Identity, Instance, Invalid, Registry, Service
 
 if TYPE_CHECKING:
     from lbctl.discovery.catalog import Other
@@ -17,7 +18,9 @@ if TYPE_CHECKING:
     from lbctl.rpc.health import Health
 
 
-MOST_LISTED: Final = 10_000  # keys of one service
+MOST_LISTED: Final = 10_000  # keys of one service, or keys of one kind that are no use
+R = TypeVar("R")
+K = TypeVar("K", bound=Hashable)
 
 
 class Rest(NamedTuple):
@@ -62,6 +65,23 @@ def listed_instances(service: Service) -> tuple[Instance, ...]:
     if len(service.instances) <= MOST_LISTED:
         return service.instances
     return tuple(decisive(service.instances))[:MOST_LISTED]
+
+
+def first_of_each(rows: Iterable[R], kind: Callable[[R], K], most: int = MOST_LISTED) -> tuple[list[R], Counter[K]]:
+    """Keep the first ``most`` rows of each kind, in their order, and count those that are left out by their kinds."""
+    seen: Counter[K] = Counter()
+    kept = []
+    for row in rows:
+        its = kind(row)
+        seen[its] += 1
+        if seen[its] <= most:
+            kept.append(row)
+    return kept, Counter({each: number - most for each, number in seen.items() if number > most})
+
+
+def kind_of(invalid: Invalid) -> tuple[str, str]:
+    """What unusable keys are alike in: their layout, and the code of what is wrong."""
+    return invalid.layout, invalid.code
 
 
 def shares(service: Service) -> dict[Identity, float]:

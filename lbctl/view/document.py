@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from datetime import datetime
 
-from lbctl.discovery.listing import Aside, Listing, Rest, listed_instances, shares
+from lbctl.discovery.listing import Aside, Listing, Rest, first_of_each, kind_of, listed_instances, shares
 from lbctl.discovery.reading import Explanation
 from lbctl.model import Event, Instance, Invalid, Service
 from lbctl.view.expectation import expectation_document
@@ -22,11 +22,13 @@ EXPLANATION = "lbctl.explanation/v1"
 def services_document(listing: Listing) -> Document:
     """Return the services document of ``ls -o json``."""
     registry = listing.registry
+    invalid, left_out = first_of_each(registry.invalid, kind_of)
     return {
         "schema": SERVICES,
         "revision": registry.revision,
         "services": [_service(listing, service) for service in registry.services],
-        "invalid": [_invalid(each) for each in registry.invalid],
+        "invalid": [_invalid(each) for each in invalid],
+        "invalid_left_out": left_out.total(),
         "other_keys": registry.foreign,
         **({} if listing.aside is None else {"other_layouts": _aside(listing.aside)}),
         **({} if listing.expectation is None else {"expected": expectation_document(listing.expectation)}),
@@ -35,11 +37,13 @@ def services_document(listing: Listing) -> Document:
 
 
 def _rest(listing: Listing, rest: Rest) -> Document:
-    others = ({"key": each.key.decode("utf-8", "backslashreplace"), "why": each.why} for each in rest.others)
+    kept, left_out = first_of_each(rest.others, lambda other: other.why)
+    others = ({"key": each.key.decode("utf-8", "backslashreplace"), "why": each.why} for each in kept)
     unread = ({"where": each.where, "keys": each.keys, "why": each.why} for each in rest.unread)
     return {
         "possible": [_service(listing, service) for service in rest.possible],
         "others": list(others),
+        "others_left_out": left_out.total(),
         "unread": list(unread),
     }
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Final
 
 from lbctl.discovery.backends import distinct
@@ -40,6 +40,16 @@ def notes(
         yield no_services(endpoints, prefix)
     if registry.foreign and asked is None and listing.rest is None:
         yield f"note: {plural(registry.foreign, 'other key')}; see: {again.command('ls', options=('--all',))}"
+
+
+def not_shown(left_out: Mapping[tuple[str, ...], int], noun: str, *, wide: bool) -> str:
+    """Say how many rows of which kinds are not shown, and what shows them, unless that is the case already."""
+    total = sum(left_out.values())
+    most = sorted(left_out.items(), key=lambda each: -each[1])
+    kinds = [clean(" ".join(kind)) + (f": {number:,}" if most[1:] else "") for kind, number in most[:_MOST]]
+    more = f"; and {len(most) - _MOST} more kinds" if most[_MOST:] else ""
+    where = "" if wide else "; -o wide or -o json has them"
+    return f"note: {plural(total, f'more {noun}')} not shown ({'; '.join(kinds)}{more}){where}"
 
 
 def no_services(endpoints: Sequence[str], prefix: str | None) -> str:

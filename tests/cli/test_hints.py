@@ -16,7 +16,7 @@ def refusing() -> Iterator[str]:
     """An address that refuses connections for as long as the test lasts."""
     with socket.socket() as reserved:
         reserved.bind(("127.0.0.1", 0))
-        yield "127.0.0.1:{}".format(reserved.getsockname()[1])
+        yield f"127.0.0.1:{reserved.getsockname()[1]}"
 
 
 @pytest.fixture

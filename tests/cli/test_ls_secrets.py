@@ -119,3 +119,22 @@ def test_of_too_many_keys_the_newest_of_each_address_is_listed(
     assert service["left_out"] == 19
     assert "note: user.rpc has 21 keys: listed are the newest of each address, 20 at most\n" in said.err
     assert len(lbctl("ls", "user.rpc", "-o", "csv", "--no-headers").out.splitlines()) == 2
+
+
+def test_of_keys_that_are_no_use_twenty_of_each_kind_are_shown(lbctl: Lbctl, keys: Keys) -> None:
+    bad = {f"/services/echo/10.0.0.{n}:80": f"10.0.0.{n}:80|-1" for n in range(23)}
+    bare = {f"/services/echo/10.0.1.{n}:80": f"10.0.1.{n}|1" for n in range(21)}
+    keys(bad | bare | {f"/app/conf/k{n}": "v" for n in range(22)})
+    said = lbctl("ls", "--all", "--no-headers")
+    codes = [line.split("  ")[2].strip() for line in said.out.splitlines() if " seed " in line and "/10." in line]
+    assert (codes.count("bad_weight"), codes.count("no_port"), said.out.count("/app/conf/k")) == (20, 20, 20)
+    assert said.err.splitlines() == [
+        "note: 4 more unusable keys not shown (seed bad_weight: 3; seed no_port: 1); -o wide or -o json has them",
+        "note: 2 more other keys not shown (no layout has such a key and value); -o wide or -o json has them",
+    ]
+    wide = lbctl("ls", "--all", "-o", "wide")
+    assert (wide.out.count("bad_weight"), wide.out.count("/app/conf/k"), wide.err) == (23, 22, "")
+    document = json.loads(lbctl("ls", "--all", "-o", "json").out)
+    Draft202012Validator(json.loads(SCHEMA.read_text(encoding="utf-8"))).validate(document)
+    assert (len(document["invalid"]), document["invalid_left_out"]) == (44, 0)
+    assert (len(document["others"]), document["others_left_out"]) == (22, 0)

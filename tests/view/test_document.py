@@ -290,13 +290,29 @@ def test_the_document_of_services_is_exactly_this() -> None:
             }
         ],
         "invalid": [{"key": "/services/echo/c", "layout": "seed", "code": "bad_weight", "reason": "weight is empty"}],
+        "invalid_left_out": 0,
         "other_keys": 0,
     }
 
 
 def test_an_empty_registry_is_a_document_too() -> None:
-    empty = {"schema": "lbctl.services/v1", "revision": 1, "services": [], "invalid": [], "other_keys": 0}
+    empty = {
+        "schema": "lbctl.services/v1",
+        "revision": 1,
+        "services": [],
+        "invalid": [],
+        "invalid_left_out": 0,
+        "other_keys": 0,
+    }
     assert validate(services_document(Listing(Registry(1, ()))), "services") == empty
+
+
+def test_of_one_kind_of_unusable_keys_ten_thousand_are_listed_and_the_others_counted() -> None:
+    broken = tuple(Invalid(f"/services/echo/{n:05}", "seed", "bad_weight", "odd") for n in range(10_002))
+    other = Invalid("/services/z", "plain", "no_port", "odd")
+    document = validate(services_document(Listing(Registry(1, (), (*broken, other)))), "services")
+    assert (len(document["invalid"]), document["invalid_left_out"]) == (10_001, 2)
+    assert [each["key"] for each in document["invalid"][-2:]] == ["/services/echo/09999", "/services/z"]
 
 
 def test_an_instance_that_says_it_is_not_up_has_no_share() -> None:
