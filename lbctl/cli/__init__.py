@@ -10,6 +10,7 @@ import typer
 
 from lbctl import __version__
 from lbctl.cli import bench as _bench
+from lbctl.cli import compare as _compare
 from lbctl.cli import demo as _demo
 from lbctl.cli import deregister as _deregister
 from lbctl.cli import doctor as _doctor
@@ -33,6 +34,7 @@ LISTED: tuple[Listed, ...] = (
     Listed("look", "health", _health.SUMMARY, _health.health, _health.ABOUT, _health.EXAMPLES),
     Listed("look", "doctor", _doctor.SUMMARY, _doctor.doctor, _doctor.ABOUT, _doctor.EXAMPLES),
     Listed("load", "hammer", _hammer.SUMMARY, _hammer.hammer, _hammer.ABOUT, _hammer.EXAMPLES),
+    Listed("load", "compare", _compare.SUMMARY, _compare.compare, _compare.ABOUT, _compare.EXAMPLES),
     Listed("load", "report", _report.SUMMARY, _report.report, _report.ABOUT, _report.EXAMPLES),
     Listed("load", "policies", _policies.SUMMARY, _policies.policies, _policies.ABOUT, _policies.EXAMPLES),
     Listed("load", "bench", _bench.SUMMARY, _bench.bench, _bench.ABOUT, _bench.EXAMPLES),

@@ -34,7 +34,7 @@ Differences are made within rounds and have 95 % intervals over rounds. Ctrl-C e
 twice at once; what is complete is reported."""
 EXAMPLES = (
     "lbctl compare echo --policy smooth_wrr --policy p2c --policy peak_ewma -n 10000",
-    "lbctl compare echo --policy p2c --policy p2c,choices=3 -z 10s --warmup 1s --rounds 5",
+    "lbctl compare echo --policy least_request --policy least_request,choice-count=3 -z 10s --warmup 1s --rounds 5",
     "lbctl compare echo -r 500 -z 10s --policy round_robin --policy least_request -o html > compared.html",
     "lbctl compare echo -n 5000 --policy smooth_wrr --policy p2c_ewma --fail-on-regression 'p99<10%,error_rate'",
     "lbctl compare shop Cart/Get --policy random --policy ring_hash --hash-key uuid --save compared.json",

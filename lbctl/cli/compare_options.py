@@ -24,7 +24,7 @@ DEFAULT_PAUSE_S: Final = 1.0
 
 
 def parse_contender(text: str) -> Policy:
-    """``smooth_wrr``, or ``p2c,choices=3``: a policy with options of its own; raises ValueError."""
+    """``smooth_wrr``, or ``least_request,choice-count=3``: a policy with options of its own; raises ValueError."""
     name, comma, rest = text.partition(",")
     policy = parse_policy(name.strip())
     if not comma:

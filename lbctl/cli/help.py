@@ -75,7 +75,7 @@ def root_help(commands: Iterable[Listed]) -> str:
         "  --user, --password-file, --cacert, --cert, --key, --insecure-skip-tls-verify, --dial-timeout,",
         "  --command-timeout",
         "",
-        "Options of ls, watch, health, doctor and hammer, after their name, for connections to backends:",
+        "Options of ls, watch, health, doctor, hammer and compare, after their name, for connections to backends:",
         "  --tls, --plaintext, --tls-ca, --tls-cert, --tls-key, --tls-server-name, --tls-skip-verify,",
         "  --authority, --connect-timeout",
         "",

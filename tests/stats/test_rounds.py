@@ -14,16 +14,14 @@ from tests.view.sample_contest import POLICIES, contest_sample, trial_report
 _P99 = METRICS["p99"]
 
 
-def two(*drifts: float, **changes: object) -> Contest:
+def two(*drifts: float) -> Contest:
     """Two policies, in rounds of which each is so much slower than the first."""
     trials = [
         Trial(place, number, 0, trial_report(POLICIES[place].policy, number, calls=400, drift=drift))
         for number, drift in enumerate(drifts, 1)
         for place in (0, 1)
     ]
-    return contest_sample(
-        contenders=POLICIES[:2], rounds=len(drifts), trials=tuple(trials), going=(), over=True, **changes
-    )
+    return contest_sample(contenders=POLICIES[:2], rounds=len(drifts), trials=tuple(trials), going=(), over=True)
 
 
 def difference(contest: Contest, name: str) -> Difference:
