@@ -217,6 +217,8 @@ class Reporter:
 
     def _replayed(self, balance: Balance) -> tuple[Balance, Bands]:
         """The verdict where the run has to be played again for one, which is done once."""
+        if not self.task.replay:
+            return balance, {}
         if self._final is None:
             lanes, task = list(self.backends.lanes.values()), self.task
             self._final = replayed(balance, self.balancer, lanes, self.accounts.tally, task.plan, self.loop, task.seed)
