@@ -151,13 +151,17 @@ class Service:
 
 @dataclass(frozen=True, slots=True)
 class Registry:
-    """What one consistent read of etcd held: every service, and every claimed key that is unusable."""
+    """What one consistent read of etcd held: every service, and every claimed key that is unusable.
+
+    ``large`` are keys among them whose values are large, with how many bytes those have.
+    """
 
     revision: int
     services: tuple[Service, ...]
     invalid: tuple[Invalid, ...] = ()
     foreign: int = 0  # keys that no layout claims
     notes: tuple[str, ...] = ()  # what could not be read or is elsewhere than usual, in words
+    large: Mapping[str, int] = field(default_factory=dict, hash=False)
 
 
 class Reply(NamedTuple):

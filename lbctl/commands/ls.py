@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
-from lbctl.discovery.directory import UNKNOWN, find, read, survey
+from lbctl.discovery.directory import UNKNOWN, find, read, survey, with_large
 from lbctl.discovery.elsewhere import elsewhere
 from lbctl.discovery.expectation import Expectation, Missing, compare
 from lbctl.discovery.listing import Aside, Listing, Rest
@@ -84,7 +84,7 @@ def select(registry: Registry, request: Ls) -> Registry:
         services = tuple(_with_labels(service, request.labels) for service in services)
         if request.service is None:
             services = tuple(service for service in services if service.instances)
-    return replace(registry, services=services, invalid=invalid)
+    return with_large(replace(registry, services=services, invalid=invalid), registry.large)
 
 
 def aside(registry: Registry, request: Ls) -> Aside | None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncGenerator, Iterable, Iterator, Mapping
+from collections.abc import AsyncGenerator, Mapping
 from contextlib import aclosing
 from dataclasses import dataclass, field, replace
 from typing import Final, NamedTuple
@@ -19,7 +19,7 @@ from lbctl.etcd.events import Changes, Listing, Lost, Resumed, Resync, Snapshot,
 from lbctl.model import Entry, Invalid, Registry, Service
 
 UNKNOWN: Final = "-"  # the layout of a key whose value was not read
-_LARGE_BYTES: Final = 64 * 1024  # of a value
+LARGE_BYTES: Final = 64 * 1024  # of a value
 
 
 class Notice(NamedTuple):
@@ -104,23 +104,23 @@ async def read_keys(
 def _registry(catalog: Catalog, scanned: Scanned) -> Registry:
     services, invalid, foreign = catalog.read()
     foreign += sum(part.keys for part in scanned.unread)
-    notes = (*scanned.notes, *_large_values(services, scanned))
     flaws = sorted((*invalid, *map(_too_large, scanned.oversized)), key=lambda flaw: flaw.key)
-    return Registry(scanned.revision, services, tuple(flaws), foreign, notes)
+    found = Registry(scanned.revision, services, tuple(flaws), foreign, scanned.notes)
+    return with_large(found, _large_values(scanned))
 
 
-def _large_values(services: Iterable[Service], scanned: Scanned) -> Iterator[str]:
-    """Say how large the values of registrations are that nobody reads to their ends."""
-    large = {entry.key: len(entry.value) for entry in scanned.entries if len(entry.value) > _LARGE_BYTES}
+def _large_values(scanned: Scanned) -> dict[str, int]:
+    large = ((entry.key, len(entry.value)) for entry in scanned.entries if len(entry.value) > LARGE_BYTES)
+    return {key.decode("utf-8", "backslashreplace"): size for key, size in large}
+
+
+def with_large(registry: Registry, large: Mapping[str, int]) -> Registry:
+    """The registry with those of the keys with large values that are in it, usable or not."""
     if not large:
-        return
-    keys = {each.key for service in services for each in service.instances}
-    sizes = {key: size for key, size in large.items() if key.decode("utf-8", "backslashreplace") in keys}
-    if sizes:
-        key, size = max(sizes.items(), key=lambda each: each[1])
-        count = "1 value has" if len(sizes) == 1 else f"{len(sizes):,} values have"
-        where = f"{size:,} bytes at {key.decode('utf-8', 'backslashreplace')}"
-        yield f"{count} more than {_LARGE_BYTES // 1024} KiB ({where}): not all of it is shown"
+        return registry
+    keys = {each.key for service in registry.services for each in service.instances}
+    keys.update(flaw.key for flaw in registry.invalid)
+    return replace(registry, large={key: size for key, size in large.items() if key in keys})
 
 
 def _too_large(entry: Entry) -> Invalid:
@@ -232,4 +232,16 @@ def _root_of(service: Service) -> str:
     return service.prefix.removesuffix("/").removesuffix(service.name)
 
 
-__all__ = ["Notice", "Survey", "Update", "find", "follow", "follow_keys", "normal_prefix", "read", "survey"]
+__all__ = [
+    "LARGE_BYTES",
+    "Notice",
+    "Survey",
+    "Update",
+    "find",
+    "follow",
+    "follow_keys",
+    "normal_prefix",
+    "read",
+    "survey",
+    "with_large",
+]

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Final
 
 from lbctl.discovery.backends import distinct
-from lbctl.discovery.directory import normal_prefix
+from lbctl.discovery.directory import LARGE_BYTES, normal_prefix
 from lbctl.discovery.listing import MOST_LISTED, Aside, Listing
 from lbctl.model import Service
 from lbctl.suggestion import PLAIN, Again
@@ -31,6 +31,8 @@ def notes(
     yield from map(_too_many, filter(_is_large, registry.services))
     for note in registry.notes:
         yield f"note: {clean(note)}"
+    if registry.large:
+        yield f"note: {clean(_large(registry.large))}"
     if listing.aside is not None:
         yield from _other_layouts(listing.aside)
     if asked is not None:
@@ -81,6 +83,13 @@ def _other_layouts(aside: Aside) -> Iterator[str]:
         found.append(f"{plural(flaws, 'unusable key')} ({kinds})")
     if found:
         yield f"note: not listed, as of other layouts: {' and '.join(found)}; see them without --layout"
+
+
+def _large(values: Mapping[str, int]) -> str:
+    """Say how large the values of registrations are that nobody reads to their ends."""
+    key, size = max(values.items(), key=lambda each: each[1])
+    count = "1 value has" if len(values) == 1 else f"{len(values):,} values have"
+    return f"{count} more than {LARGE_BYTES // 1024} KiB ({size:,} bytes at {key}): not all of it is shown"
 
 
 def _is_large(service: Service) -> bool:

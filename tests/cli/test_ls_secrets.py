@@ -94,6 +94,22 @@ def test_of_large_metadata_the_largest_members_are_left_out_and_told(lbctl: Lbct
     assert len(lbctl("ls", "app", "-o", "wide").out) < 1_000
 
 
+def test_large_values_are_told_of_what_is_listed_usable_or_not(lbctl: Lbctl, keys: Keys) -> None:
+    keys(
+        {
+            "/services/small/10.0.0.1:80": "10.0.0.1:80|1",
+            "/services/wide/10.0.0.2:80": json.dumps({"addr": "10.0.0.2:80", "note": "x" * 70_000}),
+            "/services/broken/10.0.0.3:80": "10.0.0.3:80|" + "9" * 1_400_000,
+        }
+    )
+    told = {name: lbctl("ls", *name).err.partition("note: ")[2] for name in ((), ("small",), ("wide",), ("broken",))}
+    words = "more than 64 KiB ({} bytes at /services/{}): not all of it is shown"
+    assert told[()].startswith("2 values have " + words.format("1,400,012", "broken/10.0.0.3:80"))
+    assert told["small",] == ""
+    assert told["wide",].startswith("1 value has " + words.format("70,035", "wide/10.0.0.2:80"))
+    assert told["broken",].startswith("1 value has " + words.format("1,400,012", "broken/10.0.0.3:80"))
+
+
 def test_metadata_of_many_names_has_a_column_for_those_that_most_instances_have(lbctl: Lbctl, keys: Keys) -> None:
     many = {f"n{number:03}": "v" for number in range(100)}
     keys(
