@@ -272,6 +272,8 @@ async def _run(config: EtcdConfig, request: Register, found: Found, printer: Cha
 
 
 def _told(stands: Stands, request: Register) -> str:
+    from lbctl.redaction import masked_text
+
     lease = "without a lease" if request.ttl_s is None else f"under lease {stands.lease:x} of {request.ttl_s}s"
     until = "until the command ends" if request.command else "until Ctrl-C"
-    return f"registered {stands.key} -> {stands.value} {lease}, {until}"
+    return f"registered {masked_text(stands.key)} -> {masked_text(stands.value)} {lease}, {until}"

@@ -230,3 +230,50 @@ def test_an_instance_that_is_not_there_ends_with_4(lbctl: Lbctl, keys: Keys, com
     said = lbctl(command, "echo", "1.2.3.4:5", "-y")
     assert (said.status, said.err.splitlines()[0]) == (4, 'error: 1.2.3.4:5 is not an instance of "echo"')
     assert lbctl(command, "nobody", A, "-y").status == 4
+
+
+SECRET = '{"Op":0,"Addr":"127.0.0.1:1","Metadata":{"weight":3,"token":"hunter2"}}'
+HIDDEN = {"weight": 3, "token": "***"}
+
+
+@pytest.mark.parametrize(
+    ("command", "schema", "rows", "after"),
+    [
+        (("weight", "echo", "127.0.0.1:1=5"), "weights", "instances", {"weight": 5, "token": "***"}),
+        (("drain", "echo", "127.0.0.1:1"), "weights", "instances", {"weight": 0, "token": "***"}),
+        (("deregister", "echo", "127.0.0.1:1"), "changes", "keys", None),
+        (("register", "echo", "127.0.0.1:1", "--layout", "kratos"), "changes", "keys", {"token": "***"}),
+    ],
+)
+def test_values_are_shown_without_their_secrets_and_written_with_them(
+    lbctl: Lbctl,
+    keys: Keys,
+    held: Held,
+    command: tuple[str, ...],
+    schema: str,
+    rows: str,
+    after: dict[str, Any] | None,
+) -> None:
+    registers = command[0] == "register"
+    keys({} if registers else {"team/echo/a": SECRET})
+    given = (*command, "--once", "--metadata", "token=hunter2") if registers else command
+    for output in ("json", "jsonl", "yaml", "table", "wide"):
+        said = lbctl(*given, "--dry-run", "-o", output)
+        assert (said.status, "hunter2" in said.out + said.err) == (0, False), output
+    said = lbctl(*given, "-y", "-o", "json")
+    (row,) = document(said.out, schema)[rows]
+    before = None if row["value"] is None else json.loads(row["value"])["Metadata"]
+    now = None if row["new_value"] is None else json.loads(row["new_value"])
+    assert before == (None if registers else HIDDEN)
+    assert (now and (now.get("Metadata") or now["metadata"])) == after
+    written = [entry.value for entry in held() if not entry.key.startswith(b"/lbctl/")]
+    assert all(b"hunter2" in value for value in written)
+    assert len(written) == (after is not None)
+
+
+def test_what_is_said_of_a_registration_that_stands_has_no_secrets(lbctl: Lbctl) -> None:
+    said = lbctl("register", "shop", A, "--layout", "kratos", "--metadata", "token=hunter2", "--", "true")
+    assert said.status == 0
+    assert said.err.startswith("registered /microservices/shop/")
+    assert '"token": "***"' in said.err
+    assert "hunter2" not in said.out + said.err
