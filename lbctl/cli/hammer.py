@@ -19,6 +19,7 @@ from lbctl.cli.pacing_options import PacingFlags
 from lbctl.cli.request_data_options import DataFlags
 from lbctl.cli.request_options import RequestFlags, StreamFlags
 from lbctl.cli.retry_options import RetryFlags
+from lbctl.cli.run_options import RunFlags
 from lbctl.cli.settings import Settings
 from lbctl.cli.values import option_parser
 from lbctl.cli.verdict_options import VerdictFlags, conditions_of, thresholds_of
@@ -82,6 +83,7 @@ def hammer(
     guards: GuardFlags,
     connection: ConnectionFlags,
     verdict: VerdictFlags,
+    named: RunFlags,
     result: ResultFlags,
     outputs: OutputFlags,
     settings: Settings,
@@ -115,6 +117,7 @@ def hammer(
     )
     caps = caps_for(settings, result)
     wanted = replace(wanted, thresholds=thresholds_of(verdict, settings), abort_on=conditions_of(verdict, settings))
+    wanted = named.applied(wanted)
     about = f"lbctl hammer {wanted.service}"
     with (
         Sink(settings, caps, result, wanted.service, strict=result.strict) as sink,

@@ -14,6 +14,8 @@ from lbctl.balance.policies.base import Policy
 from lbctl.balance.policies.table import GRPC_POLICIES
 from lbctl.clock import Clock
 from lbctl.commands.calling import Calling, Payload, described, mix_of, undescribed
+from lbctl.commands.caution import caution, hesitate
+from lbctl.commands.error_limit import MAX_ERRORS, ErrorLimit, watched
 from lbctl.commands.following import backends_of, called, followed
 from lbctl.commands.hash_keys import follows, keys_of, one_key
 from lbctl.commands.judging import Judge
@@ -24,7 +26,7 @@ from lbctl.commands.signals import Interrupts
 from lbctl.commands.varying import bases_of, repeating_of, varying_of
 from lbctl.discovery.directory import find, read
 from lbctl.discovery.weight_limits import WeightLimits
-from lbctl.errors import CannotCall, NotFound, UsageError
+from lbctl.errors import CannotCall, LbctlError, NotFound, UsageError
 from lbctl.etcd.client import Etcd
 from lbctl.load.attempts import REPLAY_BUFFER
 from lbctl.load.engines import require
@@ -77,6 +79,10 @@ class Hammer:
     limits: WeightLimits = field(default_factory=WeightLimits)  # of weights in the registry
     thresholds: tuple[Threshold, ...] = ()
     abort_on: tuple[Abort, ...] = ()
+    max_errors: ErrorLimit | None = None
+    waits: bool = False  # a moment before a large load, for whoever did not mean it
+    name: str = ""
+    tags: Mapping[str, str] = field(default_factory=dict)
     again: Again = field(default_factory=Again)
 
 
@@ -97,7 +103,7 @@ class Finished:
 
     report: Report | None
     signal: int | None
-    failure: UsageError | None = None  # what was wrong with a request that came up later
+    failure: LbctlError | None = None  # a request that came up later was wrong, or there were too many errors
 
 
 @dataclass(frozen=True, slots=True)
@@ -122,7 +128,7 @@ async def run(etcd: Etcd | None, clock: Clock, request: Hammer, screen: Screen, 
         interrupts.mean(this.cancel)  # nothing was sent yet: there is nothing to wait for
         try:
             report, failure = await _run(etcd, clock, request, screen, tell, interrupts)
-            return Finished(report, interrupts.first, failure)
+            return _finished(request, report, interrupts.first, failure)
         except asyncio.CancelledError:
             if interrupts.first is None:
                 raise
@@ -130,10 +136,19 @@ async def run(etcd: Etcd | None, clock: Clock, request: Hammer, screen: Screen, 
             return Finished(None, interrupts.first)
 
 
+def _finished(request: Hammer, report: Report, signal: int | None, failure: UsageError | None) -> Finished:
+    limit = request.max_errors
+    report = replace(report, name=request.name, tags=request.tags)
+    if limit is not None and report.end_reason == MAX_ERRORS:
+        report = replace(report, stopped_by=f"--max-errors {limit.spelled}")
+    return Finished(report, signal, failure or (limit.failure(report) if limit is not None else None))
+
+
 async def _run(
     etcd: Etcd | None, clock: Clock, request: Hammer, screen: Screen, tell: Tell, interrupts: Interrupts
 ) -> tuple[Report, UsageError | None]:
     target = await targeted(etcd, request, tell)
+    await hesitate(caution(request.plan, target.service.instances), tell.note, waits=request.waits)
     load = await load_of(request, target, clock)
     judge = Judge(request.thresholds, request.abort_on)
     for note in notes_of(request, target):
@@ -142,7 +157,7 @@ async def _run(
         async with connected(etcd, request, target, load, tell):
             interrupts.mean(load.stop, load.abort)
             async with screen.showing(load.report, load.hand):
-                with judge.watching(load):
+                with judge.watching(load), watched(request.max_errors, load):
                     await load.drive()
             interrupts.mean()  # it has ended; what is left to do is quick, and must not be lost
         return judge.judged(load.report()), load.failure

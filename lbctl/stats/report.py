@@ -323,6 +323,8 @@ class Report:
     warmed: Warmed | None = None  # of a run that had one
     thresholds: tuple[Outcome, ...] = ()  # once the run is over
     abort_on: tuple[Outcome, ...] = ()  # likewise: conditions that would have ended it, or did
+    name: str = ""
+    tags: Mapping[str, str] = field(default_factory=dict)
     drift: Drift | None = None  # likewise, where the load was meant to stay the same
 
     methods: tuple[MethodRow, ...] = ()  # of a run of several

@@ -105,6 +105,8 @@ def report_from(document: object) -> Report:
         warmed=_warmed(run.maybe_part("warmup")),
         thresholds=tuple(map(outcome_from, run.parts("thresholds"))),
         abort_on=tuple(map(outcome_from, run.parts("abort_on"))),
+        name=run.word("name") or "",
+        tags=run.words("tags"),
         drift=drift_from(run.maybe_part("stationarity")),
         methods=methods_from(run, times),
     )

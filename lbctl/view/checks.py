@@ -47,6 +47,8 @@ def _end(report: Report) -> Iterator[Check]:
     """Whether the run came to its end; a condition that ended it is a check of its own."""
     if report.end_reason == "error":
         yield Check("run", "end", FAILED, f"given up: {report.given_up or 'no backend was ready'}", ends_it=True)
+    elif report.end_reason == "max_errors":
+        yield Check("run", "end", FAILED, f"stopped by {report.stopped_by or '--max-errors'}", ends_it=True)
     elif report.end_reason == "interrupted":
         by = report.stopped_by or "a signal"
         # q is a wish of somebody who watched; a signal in the middle has an exit status of its own.

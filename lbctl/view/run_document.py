@@ -24,6 +24,8 @@ def run_document(report: Report) -> Document:
         "schema": RUN,
         "lbctl": __version__,
         "command": report.command or None,
+        "name": report.name or None,
+        "tags": dict(report.tags),
         "service": report.service,
         "method": report.method,
         "policy": report.policy,

@@ -44,6 +44,7 @@ def summary(
     look = Look(style, glyphs)
     parts = [
         folded(look.show(report.command), _WIDTH) if report.command else [],
+        _named(report, look),
         _stopped(report, look),
         _totals(report, look, verbose=verbose),
         distribution_lines(report, look, _WIDTH),
@@ -59,6 +60,12 @@ def summary(
         _warnings(report, look),
     ]
     return "\n\n".join("\n".join(line.rstrip() for line in part) for part in parts if part) + "\n"
+
+
+def _named(report: Report, look: Look) -> list[str]:
+    words = [report.name, *(f"{key}={value}" for key, value in report.tags.items())]
+    text = "  ".join(look.show(word) for word in words if word)
+    return wrap(text, _WIDTH, break_on_hyphens=False) if text else []
 
 
 def _stopped(report: Report, look: Look) -> list[str]:

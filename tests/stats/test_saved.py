@@ -210,6 +210,8 @@ def whole() -> Report:
         warmed=Warmed(100, 1, 2.5),
         thresholds=(outcome,),
         generator=replace(troubled().generator, machine=Machine(0.9, 0.5, 0.1, 0.05, 3, 1, 0.002, 0.001)),
+        name="nightly",
+        tags={"build": "7", "branch": "main"},
         drift=Drift("rising", 2.1, 3.4, 0.001, 3.0, 12.5),
         abort_on=(replace(outcome, backend="127.0.0.1:1", reason="x"),),
     )

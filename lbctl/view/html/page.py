@@ -36,7 +36,7 @@ def run_page(report: Report) -> str:
     document = as_json_line(run_document(report))
     report = report_from(json.loads(document))
     return page(
-        f"{report.service} {report.method}, {report.policy}",
+        f"{report.name + ': ' if report.name else ''}{report.service} {report.method}, {report.policy}",
         _title(report, document),
         _verdict(report),
         _tiles(report),
@@ -92,6 +92,8 @@ def run_id(document: str) -> str:
 def _title(report: Report, document: str) -> Html:
     options = " ".join(f"{name}={value}" for name, value in report.policy_options.items())
     facts = [
+        *([("name", report.name)] if report.name else []),
+        *report.tags.items(),
         ("policy", f"{report.policy} {options}".strip()),
         ("load", _mode(report)),
         ("started", stamp(report.started_at).replace("T", " ")),
@@ -100,7 +102,7 @@ def _title(report: Report, document: str) -> Html:
         ("run", run_id(document)),
     ]
     if report.hash_key is not None:
-        facts.insert(1, ("keys", report.hash_key))
+        facts.append(("keys", report.hash_key))
     items = [el("li", el("span", name), words) for name, words in facts]
     return el(
         "header", el("h1", report.service), el("p", report.method, cls="method mono"), el("ul", *items, cls="facts")
