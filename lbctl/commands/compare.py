@@ -19,12 +19,14 @@ from lbctl.commands.screen import CompareScreen
 from lbctl.commands.signals import Interrupts
 from lbctl.errors import LbctlError
 from lbctl.etcd.client import Etcd
+from lbctl.load.engines import require
+from lbctl.load.load_reports import wants_trailers
 from lbctl.load.plan import Plan
 from lbctl.load.run import Run
 from lbctl.model import Event
 from lbctl.stats.events import EventLog
 from lbctl.stats.report import Report
-from lbctl.stats.rounds import Contender, Contest, Going, Trial, order_of
+from lbctl.stats.rounds import COMPLETE, Contender, Contest, Going, Trial, order_of
 
 _SLOW: Final = 2.0  # times the p99 of the median backend
 _ENOUGH: Final = 100  # calls of a backend of which a p99 means anything
@@ -60,6 +62,8 @@ async def run(etcd: Etcd | None, clock: Clock, wanted: Compare, screen: CompareS
     with Interrupts() as interrupts:
         interrupts.mean(this.cancel)  # nothing was sent yet: there is nothing to wait for
         try:
+            for request in wanted.requests:
+                await require(request.policy.name, request.engine, trailers=wants_trailers(request.policy))
             target = await targeted(etcd, wanted.requests[0], tell)
             for note in dict.fromkeys(note for request in wanted.requests for note in notes_of(request, target)):
                 tell.note(note)
@@ -69,7 +73,7 @@ async def run(etcd: Etcd | None, clock: Clock, wanted: Compare, screen: CompareS
                 raise
             this.uncancel()
             return Compared(None, interrupts.first)
-        interrupts.mean(contesting.stop, contesting.abort)
+        interrupts.mean(contesting.interrupt, contesting.abort)
         async with screen.showing(contesting.contest, contesting):
             await contesting.drive()
         interrupts.mean()
@@ -173,7 +177,7 @@ class Contesting:
             live = []
             for contender, number in batch:
                 request = self._request(contender, number)
-                load = await load_of(request, self._target, self._clock)
+                load = await load_of(request, self._target, self._clock, replay=False)
                 stack.push_async_callback(load.aclose)
                 await stack.enter_async_context(connected(self._etcd, request, self._target, load, tell))
                 live.append(_Live(contender, number, load))
@@ -189,6 +193,9 @@ class Contesting:
                 self._live = []
                 for each in live:
                     self._keep(each)
+            failure = next((each.load.failure for each in live if each.load.failure is not None), None)
+            if failure is not None:
+                raise failure
 
     def _request(self, contender: int, number: int) -> Hammer:
         """The request of one run. Runs of a round have one seed: where load comes by chance, it is the same chance."""
@@ -201,7 +208,9 @@ class Contesting:
         trial = Trial(live.contender, live.round, len(self._trials) + 1, report, self._skipping)
         self._trials.append(trial)
         if not trial.counts:
-            why = "skipped" if trial.skipped else "not finished" if report.ended else "nothing answered"
+            why = (
+                "skipped" if trial.skipped else "nothing answered" if report.end_reason in COMPLETE else "not finished"
+            )
             self._note(f"round {live.round} {label} {why}: it does not count", "change")
             return
         for change in trial.changes:
@@ -249,6 +258,10 @@ class Contesting:
             self._note("stopping once this run is over", "change")
         self.resume()
         self._changed.set()
+
+    def interrupt(self) -> None:
+        """Stop; who has been asked to already ends at once."""
+        (self.abort if self._stopping else self.stop)()
 
     def abort(self) -> None:
         """End now: the run that goes on is cut off and does not count."""

@@ -174,11 +174,15 @@ async def targeted(etcd: Etcd | None, request: Hammer, tell: Tell) -> Target:
     return Target(service, reaching, calling)
 
 
-async def load_of(request: Hammer, target: Target, clock: Clock) -> Run:
-    """Put the run of a request together, to be closed by the caller; raises UsageError for what the engine cannot."""
+async def load_of(request: Hammer, target: Target, clock: Clock, *, replay: bool = True) -> Run:
+    """Put the run of a request together, to be closed by the caller; raises UsageError for what the engine cannot.
+
+    ``replay``: it is simulated afterwards, where only that tells what a policy should have done.
+    """
     await require(request.policy.name, request.engine, trailers=wants_trailers(request.policy))
     request = replace(request, plan=request.repeating.plan(request.plan, target.calling.method))
-    return Run(_task(request, target.service, target.reaching, target.calling, clock), clock)
+    task = _task(request, target.service, target.reaching, target.calling, clock)
+    return Run(replace(task, replay=replay), clock)
 
 
 def notes_of(request: Hammer, target: Target) -> Iterator[str]:

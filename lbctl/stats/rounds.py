@@ -34,7 +34,7 @@ INTERLEAVED, SEQUENTIAL, PARALLEL = "interleaved", "sequential", "parallel"
 ORDERS: Final = (INTERLEAVED, SEQUENTIAL, PARALLEL)
 _SEED: Final = 20260101  # the same runs are always told the same intervals
 _START_S: Final = 0.05  # what happened before is how the run began
-_COMPLETE: Final = ("completed", "duration")
+COMPLETE: Final = ("completed", "duration")  # ends of runs that may be compared
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,7 +59,7 @@ class Trial:
     @property
     def counts(self) -> bool:
         """Whether it came to its end, so that it may be compared."""
-        return not self.skipped and self.report.end_reason in _COMPLETE and bool(self.report.ended)
+        return not self.skipped and self.report.end_reason in COMPLETE and bool(self.report.ended)
 
     @property
     def changes(self) -> tuple[str, ...]:

@@ -162,3 +162,10 @@ def test_a_backend_far_slower_than_the_others_is_told() -> None:
     found = slow_backend(replace(report, backends=(slow, *report.backends[1:])))
     assert found.startswith("10.0.0.11:50051 slow: p99 899ms, ")
     assert found.endswith("x the median backend")
+
+
+def test_the_orders_of_the_option_are_those_of_rounds() -> None:
+    from lbctl.cli.compare_options import ORDERS
+    from lbctl.stats import rounds
+
+    assert ORDERS == rounds.ORDERS

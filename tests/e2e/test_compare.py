@@ -2,17 +2,37 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
 import signal
-from collections.abc import Iterator
+from collections.abc import AsyncIterator, Callable, Iterator
+from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import Any
 
 import pytest
 from jsonschema import Draft202012Validator
 
+from lbctl.cli.addresses import parse_weighted_endpoints
+from lbctl.cli.compare_options import ContestFlags, parse_contender
+from lbctl.cli.compare_request import comparison_of
+from lbctl.cli.connection_options import ConnectionFlags
+from lbctl.cli.guard_options import GuardFlags
+from lbctl.cli.hammer_options import AmountFlags
+from lbctl.cli.hash_key_options import HashKeyFlags
+from lbctl.cli.pacing_options import PacingFlags
+from lbctl.cli.request_data_options import DataFlags
+from lbctl.cli.request_options import RequestFlags, StreamFlags
+from lbctl.cli.retry_options import RetryFlags
+from lbctl.cli.settings import resolve
+from lbctl.clock import SystemClock
+from lbctl.commands.compare import Compare, run
+from lbctl.commands.hammer import Tell
+from lbctl.load.controls import CompareControls
+from lbctl.stats.rounds import Contest
 from tests.e2e.conftest import Standing, standing
 from tests.e2e.runs import ROOT, check, lbctl, running
+from tests.fakes import until
 
 pytestmark = [pytest.mark.e2e, pytest.mark.slow]
 
@@ -56,18 +76,18 @@ async def test_a_policy_that_hears_of_latencies_beats_one_that_does_not(slow_one
     slow = {row["address"]: row["share"] for row in aware["backends"]}[slow_one.backends[2]]
     assert slow < 0.2
     saved = valid((tmp_path / "saved.json").read_text(encoding="utf-8"))
-    for run in saved["documents"]:
-        check(run)
+    for each in saved["documents"]:
+        check(each)
     again = await lbctl("report", "saved.json", "-o", "json", cwd=tmp_path)
     assert [group["label"] for group in json.loads(again.out)["groups"]] == ["peak_ewma", "smooth_wrr"]
 
 
 async def test_ctrl_c_sees_the_run_through_and_reports_what_is_complete(slow_one: Standing) -> None:
     policies = ("--policy", "random", "--policy", "least_request")
-    async with running(*_ASKED, *policies, "-n", "60", "-c", "6", "--pause", "0", etcd=slow_one.etcd) as run:
-        await run.hears("round 1 least_request started")
-        run.send(signal.SIGINT)
-        done = await run.ended()
+    async with running(*_ASKED, *policies, "-n", "60", "-c", "6", "--pause", "0", etcd=slow_one.etcd) as going:
+        await going.hears("round 1 least_request started")
+        going.send(signal.SIGINT)
+        done = await going.ended()
     document = valid(done.out)
     assert done.status == 130
     assert [each["counts"] for each in document["runs"]] == [True, True]
@@ -77,12 +97,12 @@ async def test_ctrl_c_sees_the_run_through_and_reports_what_is_complete(slow_one
 
 async def test_twice_ctrl_c_ends_at_once_and_the_run_does_not_count(slow_one: Standing) -> None:
     policies = ("--policy", "random", "--policy", "least_request")
-    async with running(*_ASKED, *policies, "-z", "60s", "-c", "6", etcd=slow_one.etcd) as run:
-        await run.hears("round 1 random started")
-        run.send(signal.SIGINT)
-        await run.hears("stopping once this run is over")
-        run.send(signal.SIGINT)
-        done = await run.ended()
+    async with running(*_ASKED, *policies, "-z", "60s", "-c", "6", etcd=slow_one.etcd) as going:
+        await going.hears("round 1 random started")
+        going.send(signal.SIGINT)
+        await going.hears("stopping once this run is over")
+        going.send(signal.SIGINT)
+        done = await going.ended()
     document = valid(done.out)
     assert done.status == 130
     assert [(each["counts"], each["end_reason"]) for each in document["runs"]] == [(False, "interrupted")]
@@ -97,3 +117,78 @@ async def test_policies_at_the_same_time_share_the_rate(slow_one: Standing) -> N
     assert "2 policies share the load and the backends" in done.err
     assert [run["requests"] for run in document["runs"]] == [50, 50]
     assert any("felt the others" in note for note in document["notes"])
+
+
+def unheard(line: str) -> None:
+    """Nobody listens."""
+
+
+class Scripted:
+    """A screen at which somebody acts: ``play`` is given what is seen, and the hand on it."""
+
+    def __init__(self, play: Callable[[Callable[[], Contest], CompareControls], Any]) -> None:
+        self._play = play
+
+    @asynccontextmanager
+    async def showing(self, contest: Callable[[], Contest], controls: CompareControls) -> AsyncIterator[None]:
+        playing = asyncio.create_task(self._play(contest, controls))
+        yield
+        await playing
+
+
+def endless(backends: tuple[str, ...]) -> Compare:
+    """Two policies, a round of a minute each."""
+    return comparison_of(
+        "echo", "demo.echo.v1.Echo/Say",
+        ContestFlags(policy=[parse_contender("random"), parse_contender("p2c")], rounds=1, pause=0.0),
+        AmountFlags(duration=60.0, concurrency=3), RequestFlags(), StreamFlags(),
+        ConnectionFlags(backends=parse_weighted_endpoints(",".join(backends))), resolve({}, {}, {}), {},
+        hash_keys=HashKeyFlags(), again=RetryFlags(), guards=GuardFlags(), pacing=PacingFlags(), data=DataFlags(),
+    )  # fmt: skip
+
+
+async def test_a_run_is_paused_and_skipped_by_hand(slow_one: Standing) -> None:
+    async def play(contest: Callable[[], Contest], controls: CompareControls) -> None:
+        await until(lambda: contest().going and contest().going[0].report.ok)
+        controls.pause()
+        assert contest().paused
+        assert contest().going[0].report.paused
+        await until(lambda: not contest().going[0].report.in_flight)
+        controls.resume()
+        assert not contest().going[0].report.paused
+        controls.skip()
+        await until(lambda: contest().going and contest().going[0].contender == 1)
+        controls.pause()
+        controls.stop()  # which goes on with the run, to see it through
+        assert not contest().going[0].report.paused
+        assert contest().stopping
+        controls.abort()
+
+    done = await run(None, SystemClock(), endless(slow_one.backends), Scripted(play), Tell(unheard, unheard))
+    assert done.contest is not None
+    assert [(each.skipped, each.counts) for each in done.contest.trials] == [(True, False), (False, False)]
+    said = [event.text for event in done.contest.events if event.kind == "compare"]
+    assert said == [
+        "round 1 random started", "paused", "resumed", "round 1 random skipped: it does not count",
+        "round 1 p2c started", "paused", "stopping once this run is over", "resumed",
+        "round 1 p2c not finished: it does not count",
+    ]  # fmt: skip
+
+
+async def test_who_leaves_between_two_runs_need_not_wait_for_the_pause(slow_one: Standing) -> None:
+    async def play(contest: Callable[[], Contest], controls: CompareControls) -> None:
+        await until(lambda: contest().going)
+        controls.skip()
+        await until(lambda: len(contest().trials) == 1)
+        controls.stop()
+
+    wanted = endless(slow_one.backends)
+    done = await run(
+        None,
+        SystemClock(),
+        Compare(wanted.requests, wanted.contenders, pause_s=600.0),
+        Scripted(play),
+        Tell(unheard, unheard),
+    )
+    assert done.contest is not None
+    assert len(done.contest.trials) == 1
