@@ -18,6 +18,7 @@ from lbctl.doctor.etcd_tools import EtcdTools
 from lbctl.errors import NotFound
 from lbctl.etcd.client import Etcd
 from lbctl.model import Endpoint, Instance, Invalid, Registry, Service
+from lbctl.redaction import masked_text
 from lbctl.rpc.access import Access
 from lbctl.suggestion import PLAIN, Again
 
@@ -111,6 +112,24 @@ class Case:
         service = self._homes[whose.layout, whose.key] if isinstance(whose, Instance) else whose
         name, layout = name_of(self._all, service)
         return spell.command(verb, name, *words, options=options, layout=layout)
+
+    def named(self, instance: Instance) -> str | None:
+        """What means one key in a command that may be shown: its address where the key holds a secret, None for none.
+
+        An address under several keys means all of them.
+        """
+        if masked_text(instance.key) == instance.key:
+            return instance.key
+        home = self._homes[instance.layout, instance.key]
+        alone = len({each.key for each in home.instances if each.endpoint == instance.endpoint}) == 1
+        return instance.address if alone else None
+
+    def removal(self, instance: Instance) -> str:
+        """The command that takes one key away; where it cannot be shown, the one that lists keys as they are."""
+        where = self.named(instance)
+        if where is None:
+            return self.command("ls", instance, options=("-o", "json"))
+        return self.command("deregister", instance, where)
 
     def etcdctl(self, *words: str, endpoint: str = "") -> str:
         """A command of etcd's own tool, put to one endpoint or to all."""

@@ -118,7 +118,7 @@ def _group(alike: Sequence[Finding], look: Look, *, several: bool) -> Iterator[s
     yield from _wrapped(look, f"{_INDENT}fix: {check.fix}")
     commands = dict.fromkeys(finding.symptom.command for finding in alike if finding.symptom.command)
     for command in list(commands)[:_LISTED]:
-        yield f"{_INDENT}{_painted(look, 'accent', clean(command))}"
+        yield f"{_INDENT}{_painted(look, 'accent', clean(command, 10 * len(command)))}"  # whole: it is to be pasted
     if len(commands) > _LISTED:
         yield f"{_INDENT}and {len(commands) - _LISTED} more: -o json has them"
 

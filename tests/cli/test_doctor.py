@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import json
+import shlex
 import socket
 from collections.abc import Iterator
 from pathlib import Path
+from urllib.parse import quote_plus
 
 import pytest
 from jsonschema import Draft202012Validator
@@ -167,3 +169,35 @@ def test_services_of_one_name_are_named_in_full(lbctl: Lbctl, keys: Keys) -> Non
     for each in document["findings"]:
         words = each["command"].split()[1:]
         assert lbctl(*words, *(["--dry-run"] if words[0] == "deregister" else [])).status == 0
+
+
+def _dubbo(address: str, **parameters: str) -> str:
+    told = "&".join(f"{name}={value}" for name, value in {"interface": "a.A", **parameters}.items())
+    return f"/dubbo/a.A/providers/{quote_plus(f'tri://{address}/a.A?{told}')}"
+
+
+def test_commands_name_keys_that_hold_secrets_by_their_addresses(lbctl: Lbctl, keys: Keys, dead: str) -> None:
+    other = "192.0.2.1:50051"
+    keys(
+        {
+            _dubbo(dead, token="hunter2", weight="0"): "",
+            _dubbo(other, token="hunter2"): "",
+            _dubbo(other, token="hunter3"): "",
+            _dubbo("0.0.0.0:80", token="hunter2"): "",
+        }
+    )
+    said = lbctl("doctor", "--select", "LB201,LB203,LB204,LB206")
+    commands = [line.strip() for line in said.out.splitlines() if line.strip().startswith("lbctl ")]
+    assert "hunter" not in said.out + said.err
+    assert not any("***" in command for command in commands)
+    assert {
+        f"lbctl deregister a.A {dead}",
+        f"lbctl weight a.A {dead}=1",
+        "lbctl ls a.A -o json",
+        "lbctl ls -o json",
+    } <= {*commands}
+    for command in commands:
+        if " weight " in command:  # Dubbo has it in the key
+            continue
+        dry = () if " ls " in command else ("--dry-run",)
+        assert lbctl(*shlex.split(command)[1:], *dry).status == 0, command

@@ -62,7 +62,7 @@ def _symptom(case: Case, instance: Instance, *, gone: bool) -> Symptom:
         f"{what}, and its port refuses connections" if gone else what,
         instance.address,
         instance.service,
-        case.command("deregister", instance, instance.key) if gone else again(case, instance),
+        case.removal(instance) if gone else again(case, instance),
         _level(instance, gone=gone),
     )
 

@@ -25,7 +25,7 @@ def _symptom(case: Case, service: Service, same: Sequence[Instance]) -> Symptom:
     oldest = min(same, key=lambda each: each.create_revision)
     names = ", ".join(each.key for each in same)
     what = f"{len(same)} keys have this address: {names}"
-    return Symptom(what, oldest.address, service.name, case.command("deregister", service, oldest.key))
+    return Symptom(what, oldest.address, service.name, case.removal(oldest))
 
 
 CHECK = Check(

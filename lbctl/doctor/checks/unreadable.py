@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from lbctl.doctor.case import Case
 from lbctl.doctor.checks.weights import WEIGHT
 from lbctl.doctor.finding import Check, Level, Symptom
+from lbctl.redaction import masked_text
 
 
 async def examine(case: Case) -> Sequence[Symptom]:
@@ -32,7 +33,11 @@ def _unusable(case: Case) -> list[Symptom]:
 
 
 def _explained(case: Case, key: str) -> str:
-    return case.order.again.command("ls", options=("--explain", key))
+    """What is made of the key; where that holds a secret, the listing that has it as it is."""
+    if masked_text(key) == key:
+        return case.order.again.command("ls", options=("--explain", key))
+    whose = () if case.order.service is None else (case.order.service,)
+    return case.order.again.command("ls", *whose, options=("-o", "json"))
 
 
 CHECK = Check(

@@ -40,8 +40,7 @@ def _lost(service: Service, *, etcd_is_away: bool) -> Iterator[tuple[Instance, s
 
 
 def _symptom(case: Case, instance: Instance, what: str) -> Symptom:
-    command = case.command("deregister", instance, instance.key)
-    return Symptom(what, instance.address, instance.service, command)
+    return Symptom(what, instance.address, instance.service, case.removal(instance))
 
 
 CHECK = Check(

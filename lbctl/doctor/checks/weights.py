@@ -10,6 +10,7 @@ from lbctl.doctor.case import Case, one_of_each_key
 from lbctl.doctor.finding import Check, Level, Symptom
 from lbctl.errors import RegistryError
 from lbctl.model import Instance, Service
+from lbctl.redaction import masked_text
 
 WEIGHT: Final = "weight "  # what warnings about weights begin with
 
@@ -32,7 +33,8 @@ async def _drained(case: Case) -> Mapping[str, int]:
 def _odd(case: Case, service: Service, drained: Mapping[str, int]) -> Iterator[Symptom]:
     some = any(each.weight is not None for each in service.instances)
     for each in one_of_each_key(service):
-        again = case.command("weight", service, f"{each.key if '=' not in each.key else each.address}=1")
+        plain = "=" not in each.key and masked_text(each.key) == each.key
+        again = case.command("weight", service, f"{each.key if plain else each.address}=1")
         warning = next((text for text in each.warnings if text.startswith(WEIGHT)), "")
         if warning:
             yield Symptom(warning, each.address, service.name, again)
