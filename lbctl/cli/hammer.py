@@ -20,6 +20,7 @@ from lbctl.cli.request_data_options import DataFlags
 from lbctl.cli.request_options import RequestFlags, StreamFlags
 from lbctl.cli.retry_options import RetryFlags
 from lbctl.cli.run_options import RunFlags
+from lbctl.cli.search_options import SearchFlags, searching_of
 from lbctl.cli.settings import Settings
 from lbctl.cli.values import option_parser
 from lbctl.cli.verdict_options import VerdictFlags, conditions_of, thresholds_of
@@ -41,6 +42,7 @@ EXAMPLES = (
     "lbctl hammer echo -n 10000 --policy smooth_wrr",
     """lbctl hammer echo Echo/Say -d '{"message": "hi"}' -z 30s -c 100""",
     "lbctl hammer echo -r 2k -z 30s --policy weighted_random --seed 7 -o json > run.json",
+    "lbctl hammer echo --find-max 'p99<20ms' -r 500",
     "lbctl hammer echo --stages 10s@500,20s@500:2k,30s@2k --arrival poisson --warmup 5s",
     'lbctl hammer echo Echo/Chat -d \'[{"message": "a"}, {"message": "b"}]\' --stream-interval 10ms',
     "lbctl hammer shop Cart/Add -D carts.csv --data-order random --metadata-from tenant=x-tenant",
@@ -84,6 +86,7 @@ def hammer(
     connection: ConnectionFlags,
     verdict: VerdictFlags,
     named: RunFlags,
+    search: SearchFlags,
     result: ResultFlags,
     outputs: OutputFlags,
     settings: Settings,
@@ -100,6 +103,7 @@ def hammer(
     direct = connection.backends is not None
     look = suggestions.again(settings).command("ls")
     service, method = split_target(service, method, direct=direct, look=look)
+    searching, load = searching_of(search, load, pacing, verdict)
     wanted = build(
         service,
         method,
@@ -118,6 +122,7 @@ def hammer(
     caps = caps_for(settings, result)
     wanted = replace(wanted, thresholds=thresholds_of(verdict, settings), abort_on=conditions_of(verdict, settings))
     wanted = named.applied(wanted)
+    wanted = replace(wanted, searching=searching)
     about = f"lbctl hammer {wanted.service}"
     with (
         Sink(settings, caps, result, wanted.service, strict=result.strict) as sink,

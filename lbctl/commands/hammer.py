@@ -22,6 +22,7 @@ from lbctl.commands.judging import Judge
 from lbctl.commands.reach import Reach, Reaching, ready_for
 from lbctl.commands.repeating import Configured
 from lbctl.commands.screen import Screen
+from lbctl.commands.searching import Probing, Searching
 from lbctl.commands.signals import Interrupts
 from lbctl.commands.varying import bases_of, repeating_of, varying_of
 from lbctl.discovery.directory import find, read
@@ -83,6 +84,7 @@ class Hammer:
     waits: bool = False  # a moment before a large load, for whoever did not mean it
     name: str = ""
     tags: Mapping[str, str] = field(default_factory=dict)
+    searching: Searching | None = None  # then the plan's rate is only where it begins
     again: Again = field(default_factory=Again)
 
 
@@ -156,11 +158,13 @@ async def _run(
     try:
         async with connected(etcd, request, target, load, tell):
             interrupts.mean(load.stop, load.abort)
-            async with screen.showing(load.report, load.hand):
+            probing = Probing(load, request.searching) if request.searching is not None else None
+            driven = probing or load
+            async with screen.showing(load.report, driven.hand):
                 with judge.watching(load), watched(request.max_errors, load):
-                    await load.drive()
+                    await driven.drive()
             interrupts.mean()  # it has ended; what is left to do is quick, and must not be lost
-        return judge.judged(load.report()), load.failure
+        return judge.judged(load.report() if probing is None else probing.found()), load.failure
     finally:
         await load.aclose()
 

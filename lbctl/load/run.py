@@ -128,6 +128,10 @@ class Run:
         )
 
     @property
+    def plan(self) -> Plan:
+        return self._task.plan
+
+    @property
     def _is_counted(self) -> bool:
         """Whether what is issued now is what was asked for, and not the warm-up."""
         return self._plan is self._task.plan
@@ -305,9 +309,8 @@ class Run:
         """Have ``drive`` issue this plan next, on the same connections and counted anew; nothing may be going on."""
         self._task = self._reporter.task = replace(self._task, plan=plan)
         self._plan = plan.warming or plan
-        self._why, self._end_reason = _COMPLETED, None
+        self._why, self._end_reason, self._reporter.warmed = _COMPLETED, None, None
         self._over.clear()
-        self._reporter.warmed = None
         self._recount()
         self._stopwatch.reset()
 

@@ -14,6 +14,7 @@ from lbctl.stats.drift import Drift
 from lbctl.stats.histogram import Histogram
 from lbctl.stats.outcome import Outcome
 from lbctl.stats.samples import Sample
+from lbctl.stats.searched import RateSearch
 from lbctl.stats.streams import Spread
 
 
@@ -94,6 +95,7 @@ class BackendRow:
     trips: int = 0  # times its breaker opened
     warmth: float = 1.0  # the part of its weight it has, while it warms up
     override: float | None = None  # the weight that counts now, where it is not the registry's
+    failed_times: Mapping[Code, Histogram] = field(default_factory=dict)  # of failed calls, the headline time
 
     @property
     def attempts(self) -> int:
@@ -323,10 +325,12 @@ class Report:
     warmed: Warmed | None = None  # of a run that had one
     thresholds: tuple[Outcome, ...] = ()  # once the run is over
     abort_on: tuple[Outcome, ...] = ()  # likewise: conditions that would have ended it, or did
+    failed_times: Mapping[Code, Histogram] = field(default_factory=dict)  # of failed calls, the headline time
     name: str = ""
     tags: Mapping[str, str] = field(default_factory=dict)
     drift: Drift | None = None  # likewise, where the load was meant to stay the same
 
+    search: RateSearch | None = None  # that this run was the result of
     methods: tuple[MethodRow, ...] = ()  # of a run of several
 
     @property

@@ -6,6 +6,7 @@ which.
 
 from __future__ import annotations
 
+from dataclasses import replace
 from datetime import datetime
 from math import inf
 from typing import Final
@@ -19,6 +20,7 @@ from lbctl.stats.saved_parts import (
     error_group_from,
     event_from,
     explanation_from,
+    failed_times_from,
     generator_from,
     guards_from,
     histogram_from,
@@ -28,6 +30,7 @@ from lbctl.stats.saved_parts import (
     starts_from,
     streams_from,
 )
+from lbctl.stats.saved_search import search_from
 from lbctl.stats.saved_values import NotARun, Part
 from lbctl.stats.saved_wire import waits_from, wire_from
 
@@ -85,7 +88,7 @@ def report_from(document: object) -> Report:
         wait=histogram_from(times, "wait"),
         first_byte=histogram_from(times, "first_byte"),
         balance=_balance(run.part("balance")),
-        backends=_backends(run, times.maybe_part("backends") or Part({}, "histograms.backends")),
+        backends=_backends(run, times),
         events=tuple(map(event_from, run.parts("events"))),
         generator=generator_from(run.part("generator")),
         rps=at_end.maybe("rps"),
@@ -99,12 +102,14 @@ def report_from(document: object) -> Report:
         guards=guards_from(run.maybe_part("guards")),
         turned_away=run.counts("turned_away"),
         hash_key=run.word("hash_key"),
+        search=search_from(run.maybe_part("search")),
         samples=tuple(map(sample_from, run.parts("samples"))),
         command=run.word("command") or "",
         stopped_by=run.word("stopped_by") or "",
         warmed=_warmed(run.maybe_part("warmup")),
         thresholds=tuple(map(outcome_from, run.parts("thresholds"))),
         abort_on=tuple(map(outcome_from, run.parts("abort_on"))),
+        failed_times=failed_times_from(times.maybe_part("failed")),
         name=run.word("name") or "",
         tags=run.words("tags"),
         drift=drift_from(run.maybe_part("stationarity")),
@@ -178,13 +183,16 @@ def _balance(balance: Part) -> Balance:
 def _backends(run: Part, times: Part) -> tuple[BackendRow, ...]:
     rows = list(run.parts("backends"))
     picks = sum(row.whole("picks") for row in rows)
+    latencies = times.maybe_part("backends") or Part({}, "histograms.backends")
+    failed = times.maybe_part("failed_by_backend") or Part({}, "histograms.failed_by_backend")
     taken: set[str] = set()
     found = []
     for row in rows:
         key = row.text("key")
         name = key if key not in taken else f"{key} {row.text('address')}"  # its address changed
         taken.add(name)
-        found.append(_backend(row, histogram_from(times, name), picks))
+        backend = _backend(row, histogram_from(latencies, name), picks)
+        found.append(replace(backend, failed_times=failed_times_from(failed.maybe_part(name))))
     return tuple(found)
 
 

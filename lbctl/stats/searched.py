@@ -63,15 +63,12 @@ class RateSearch:
     @property
     def conclusion(self) -> str:
         """What it came to, in a sentence."""
-        what = " and ".join(self.objective)
         if self.ended == FAILED:
             lowest = self.probes[-1]
-            return f"even {lowest.rate:,g}/s does not hold {what}: {lowest.reason}"
+            return f"even {lowest.rate:,g}/s does not hold: {lowest.reason}"
         if self.low is None:
-            return f"interrupted before anything was known about {what}"
+            return "interrupted before anything was known"
         if self.ended == AT_LEAST:
-            return f"at least {self.low:,g}/s holds {what}: above that the generator is the limit"
+            return f"at least {self.low:,g}/s: above that the generator is the limit"
         above = "" if self.high is None else f", {self.high:,g}/s does not"
-        if self.ended == INTERRUPTED:
-            return f"interrupted: {self.low:,g}/s holds {what}{above}"
-        return f"{self.low:,g}/s holds {what}{above}"
+        return f"{'interrupted: ' if self.ended == INTERRUPTED else ''}{self.low:,g}/s holds{above}"

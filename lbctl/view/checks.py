@@ -6,6 +6,7 @@ from collections.abc import Iterator, Sequence
 from typing import Final, NamedTuple
 
 from lbctl.model import Code
+from lbctl.stats import searched
 from lbctl.stats.outcome import Outcome
 from lbctl.stats.report import Report
 from lbctl.view.outcomes import sentence
@@ -34,9 +35,10 @@ def checks(report: Report, *, strict: bool = False) -> Sequence[Check]:
     """Everything that was asked, the most serious first where several failed."""
     return (
         *_end(report),
+        *_searched(report),
         *(_judged("--abort-on", each) for each in report.abort_on),
         *(_judged("--threshold", each) for each in report.thresholds),
-        *_dropped(report),
+        *(_dropped(report) if report.search is None else ()),
         *_unexpected(report),
         *(_anomalies(report) if strict else ()),
         _balance(report),
@@ -55,6 +57,14 @@ def _end(report: Report) -> Iterator[Check]:
         yield Check("run", "end", SKIPPED if by == "q" else FAILED, f"stopped by {by}", ends_it=True)
     else:
         yield Check("run", "end", PASSED, report.end_reason or "")
+
+
+def _searched(report: Report) -> Iterator[Check]:
+    """A search that found a rate; of one that somebody ended nothing was shown to fail."""
+    if report.search is not None:
+        states = {searched.FAILED: FAILED, searched.INTERRUPTED: SKIPPED}
+        state = states.get(report.search.ended, PASSED)
+        yield Check("--find-max", " and ".join(report.search.objective), state, report.search.conclusion)
 
 
 def _judged(option: str, found: Outcome) -> Check:

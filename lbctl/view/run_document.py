@@ -12,7 +12,8 @@ from lbctl.view.confidence import backend_confidence, confidence, is_drawn
 from lbctl.view.figures import Document, histogram, latency_ms, micros, rate, ratio, stamp
 from lbctl.view.methods import methods
 from lbctl.view.outcomes import outcome_document
-from lbctl.view.sample_document import event, histograms, machine, samples, stationarity
+from lbctl.view.sample_document import event, failed_ms, histograms, machine, samples, stationarity
+from lbctl.view.search_lines import search_document
 from lbctl.view.wire_document import run_wire, streams, wire
 
 RUN = "lbctl.run/v1"
@@ -46,6 +47,7 @@ def run_document(report: Report) -> Document:
         "service_ms": latency_ms(report.service_time),
         "wait_ms": latency_ms(report.wait),
         "first_byte_ms": latency_ms(report.first_byte),
+        "error_latency_ms": failed_ms(report.failed_times),
         "confidence": confidence(report),
         "histogram": histogram(report.latency),
         "balance": _balance(report.balance),
@@ -61,6 +63,7 @@ def run_document(report: Report) -> Document:
         "streams": streams(report.streams, report.elapsed_s),
         "thresholds": [outcome_document(each) for each in report.thresholds],
         "abort_on": [outcome_document(each) for each in report.abort_on],
+        "search": search_document(report.search),
         "stationarity": stationarity(report.drift),
         "samples": samples(report.samples),
         "histograms": histograms(report),
@@ -179,6 +182,7 @@ def _backends(report: Report) -> list[Document]:
     return [
         {
             **_backend(row, attempts, expected, report.elapsed_s),
+            "error_latency_ms": failed_ms(row.failed_times),
             "confidence": backend_confidence(row, attempts, by_chance=drawn),
         }
         for row in report.backends

@@ -19,6 +19,7 @@ from lbctl.view.load_words import pace_of
 from lbctl.view.methods import method_lines
 from lbctl.view.outcomes import outcome_lines
 from lbctl.view.repeat_lines import repeat_lines, transparent
+from lbctl.view.search_lines import search_lines
 from lbctl.view.stream_lines import stream_lines, two
 from lbctl.view.text import cell_len, clock, duration, error_rate, folded, part, plural, rate
 from lbctl.view.theme import PLAIN, UNICODE, Glyphs, Look, Style
@@ -46,6 +47,7 @@ def summary(
         folded(look.show(report.command), _WIDTH) if report.command else [],
         _named(report, look),
         _stopped(report, look),
+        search_lines(report, look, _WIDTH),
         _totals(report, look, verbose=verbose),
         distribution_lines(report, look, _WIDTH),
         explanation_lines(report, look, _WIDTH),

@@ -12,11 +12,13 @@ import pytest
 
 from lbctl.model import Code
 from lbctl.stats.drift import Drift
+from lbctl.stats.failed_times import FailedTimes
 from lbctl.stats.histogram import Histogram
 from lbctl.stats.outcome import Outcome
-from lbctl.stats.report import Machine, Repeated, Report, Wait, Warmed
+from lbctl.stats.report import BackendRow, Machine, MethodRow, Repeated, Report, Wait, Warmed
 from lbctl.stats.samples import Sample, Times
 from lbctl.stats.saved import NotARun, lacking, report_from
+from lbctl.stats.searched import Probe, RateSearch
 from lbctl.view.run_document import run_document
 from lbctl.view.summary import summary
 from tests.view.goldens import REPORTS
@@ -167,7 +169,7 @@ def set_at(found: Any, place: tuple[str | int, ...], value: object) -> None:  # 
     found[place[-1]] = value
 
 
-ROUNDED = {"backends", "balance", "starts", "streams", "wire", "generator"}  # or with histograms inside
+ROUNDED = {"backends", "balance", "failed_times", "methods", "starts", "streams", "wire", "generator"}  # or with histograms inside
 OF_A_MOMENT = {"paused", "stopping", "grace_s", "warming", "given_up"}  # of a run that goes on, or said when it ended
 
 
@@ -186,6 +188,20 @@ def test_every_part_of_a_report_is_saved() -> None:
         elif field.name not in ROUNDED:
             assert came == given, field.name
     assert found.generator.machine == report.generator.machine
+    assert states(found) == states(report)
+    assert [states(row) for row in found.backends] == [states(row) for row in report.backends]
+    assert [row.method for row in found.methods] == [row.method for row in report.methods]
+
+
+def states(found: Report | BackendRow) -> dict[Code, object]:
+    return {code: times.state() for code, times in found.failed_times.items()}
+
+
+def failing() -> FailedTimes:
+    found = FailedTimes()
+    found.record(Code.UNAVAILABLE, 1200)
+    found.record(Code.DEADLINE_EXCEEDED, 20_000_000)
+    return found
 
 
 def whole() -> Report:
@@ -208,13 +224,22 @@ def whole() -> Report:
         turned_away={"consecutive": 4},
         samples=(Sample(1.0, 1.0, 10, 8, 1, 1, 2, 3, 4, Times(1.0, 2.0, 3.0, 4.5)),),
         warmed=Warmed(100, 1, 2.5),
+        methods=(MethodRow("pkg.Svc/Get", 3.0, 4, 1, 1, {Code.OK: 4, Code.UNAVAILABLE: 1}, Histogram()),),
+        search=searched(outcome),
         thresholds=(outcome,),
         generator=replace(troubled().generator, machine=Machine(0.9, 0.5, 0.1, 0.05, 3, 1, 0.002, 0.001)),
+        failed_times=failing(),
+        backends=tuple(replace(row, failed_times=failing()) for row in troubled().backends),
         name="nightly",
         tags={"build": "7", "branch": "main"},
         drift=Drift("rising", 2.1, 3.4, 0.001, 3.0, 12.5),
         abort_on=(replace(outcome, backend="127.0.0.1:1", reason="x"),),
     )
+
+
+def searched(outcome: Outcome) -> RateSearch:
+    probe = Probe(100.0, 99.5, 500, 498, 1, 1, 2, 1.5, 20.25, 0.25, 0.01, "fails", "p99<50ms is 60ms", True, (outcome,))
+    return RateSearch(("p99<50ms", "error_rate<1%"), 5.0, 0.05, "failed", None, 100.0, (probe,))
 
 
 def test_an_empty_histogram_is_empty_again() -> None:
