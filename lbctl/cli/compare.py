@@ -17,6 +17,7 @@ from lbctl.cli.pacing_options import PacingFlags
 from lbctl.cli.request_data_options import DataFlags
 from lbctl.cli.request_options import RequestFlags, StreamFlags
 from lbctl.cli.retry_options import RetryFlags
+from lbctl.cli.run_options import RunFlags
 from lbctl.cli.settings import Settings
 
 if TYPE_CHECKING:
@@ -68,6 +69,7 @@ def compare(
     guards: GuardFlags,
     connection: ConnectionFlags,
     result: ScreenFlags,
+    named: RunFlags,
     settings: Settings,
 ) -> int:
     """Compare policies under the same load."""
@@ -95,6 +97,7 @@ def compare(
         guards=guards,
         pacing=pacing,
         data=data,
+        named=named,
     )
     caps = caps_of(settings, result.ui or "auto", result.fps)
     with ComparisonSink(settings, caps, result, f"compare-{service}") as sink:

@@ -16,6 +16,7 @@ from lbctl.cli.pacing_options import PacingFlags
 from lbctl.cli.request_data_options import DataFlags
 from lbctl.cli.request_options import RequestFlags, StreamFlags
 from lbctl.cli.retry_options import RetryFlags
+from lbctl.cli.run_options import RunFlags
 from lbctl.cli.settings import Settings
 from lbctl.commands.compare import Compare
 from lbctl.errors import UsageError
@@ -62,6 +63,7 @@ def comparison_of(
     guards: GuardFlags,
     pacing: PacingFlags,
     data: DataFlags,
+    named: RunFlags | None = None,
 ) -> Compare:
     """The whole comparison, every default in its place. Raises UsageError for options that contradict each other."""
     policies = policies_of(contest, hash_keys)
@@ -90,6 +92,8 @@ def comparison_of(
     order = contest.order or ORDERS[0]
     if order == "parallel":
         requests = [replace(each, plan=shared(each.plan, len(requests))) for each in requests]
+    if named is not None:
+        requests = list(map(named.applied, requests))
     return Compare(
         tuple(requests),
         contenders_of(policies),

@@ -8,12 +8,14 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Sequence
-from contextlib import AsyncExitStack, suppress
+from contextlib import AsyncExitStack, ExitStack, suppress
 from dataclasses import dataclass, replace
 from statistics import median
 from typing import Final, NamedTuple
 
 from lbctl.clock import Clock
+from lbctl.commands.caution import caution, hesitate
+from lbctl.commands.error_limit import watched
 from lbctl.commands.hammer import Hammer, Target, Tell, connected, load_of, notes_of, targeted
 from lbctl.commands.screen import CompareScreen
 from lbctl.commands.signals import Interrupts
@@ -67,6 +69,8 @@ async def run(etcd: Etcd | None, clock: Clock, wanted: Compare, screen: CompareS
             target = await targeted(etcd, wanted.requests[0], tell)
             for note in dict.fromkeys(note for request in wanted.requests for note in notes_of(request, target)):
                 tell.note(note)
+            words = caution(wanted.requests[0].plan, target.service.instances)
+            await hesitate(words, tell.note, waits=wanted.requests[0].waits)
             contesting = Contesting(etcd, clock, wanted, target, tell)
         except asyncio.CancelledError:
             if interrupts.first is None:
@@ -93,6 +97,7 @@ class Contesting:
         self._etcd = etcd
         self._clock = clock
         self._wanted = wanted
+        self._first = wanted.requests[0]  # of which the others differ by their policies
         self._target = target
         self._tell = tell
         self._quiet = Tell(_unsaid, _unsaid)
@@ -110,7 +115,7 @@ class Contesting:
 
     def contest(self) -> Contest:
         """Everything so far; cheap enough for every frame."""
-        wanted, first = self._wanted, self._wanted.requests[0]
+        wanted, first = self._wanted, self._first
         return Contest(
             service=self._target.service.name,
             method=self._target.calling.method,
@@ -187,24 +192,33 @@ class Contesting:
             for each in live:
                 self._note(f"round {each.round} {self._label(each.contender)} started")
             self._live, self._skipping = live, False
-            try:
-                await asyncio.gather(*(each.load.drive() for each in live))
-            finally:
-                self._live = []
+            with ExitStack() as watching:
                 for each in live:
-                    self._keep(each)
-            failure = next((each.load.failure for each in live if each.load.failure is not None), None)
+                    watching.enter_context(watched(self._first.max_errors, each.load))
+                try:
+                    await asyncio.gather(*(each.load.drive() for each in live))
+                finally:
+                    self._live = []
+                    trials = [self._keep(each) for each in live]
+        for each, trial in zip(live, trials, strict=True):
+            failure = each.load.failure or self._too_many(trial)
             if failure is not None:
                 raise failure
+
+    def _too_many(self, trial: Trial) -> LbctlError | None:
+        """What --max-errors makes of a run."""
+        limit = self._first.max_errors
+        return limit.failure(trial.report) if limit is not None else None
 
     def _request(self, contender: int, number: int) -> Hammer:
         """The request of one run. Runs of a round have one seed: where load comes by chance, it is the same chance."""
         request = self._wanted.requests[contender]
         return replace(request, seed=request.seed + number - 1)
 
-    def _keep(self, live: _Live) -> None:
+    def _keep(self, live: _Live) -> Trial:
         """Put down what a run came to."""
         report, label = live.load.report(), self._label(live.contender)
+        report = replace(report, name=self._first.name, tags=self._first.tags)
         trial = Trial(live.contender, live.round, len(self._trials) + 1, report, self._skipping)
         self._trials.append(trial)
         if not trial.counts:
@@ -212,13 +226,14 @@ class Contesting:
                 "skipped" if trial.skipped else "nothing answered" if report.end_reason in COMPLETE else "not finished"
             )
             self._note(f"round {live.round} {label} {why}: it does not count", "change")
-            return
+            return trial
         for change in trial.changes:
             self._note(f"round {live.round} {label}: {change} meanwhile", "change")
         slow = slow_backend(report)
         if slow:
             self._note(slow, "change")
         self._note(f"round {live.round} {label} done: {report.completed:,} requests in {report.elapsed_s:.1f}s")
+        return trial
 
     def _label(self, contender: int) -> str:
         return self._wanted.contenders[contender].label

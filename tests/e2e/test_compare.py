@@ -192,3 +192,11 @@ async def test_who_leaves_between_two_runs_need_not_wait_for_the_pause(slow_one:
     )
     assert done.contest is not None
     assert len(done.contest.trials) == 1
+
+
+async def test_too_many_errors_end_it_and_runs_before_are_told(slow_one: Standing) -> None:
+    policies = ("--policy", "random", "--policy", "p2c", "--rounds", "1", "--pause", "0", "--name", "nightly")
+    done = await lbctl(*_ASKED, *policies, "-n", "40", "-t", "50ms", "-c", "4", "--max-errors", "1", etcd=slow_one.etcd)
+    assert done.status == 5
+    assert "error: --max-errors 1: " in done.err
+    assert "DEADLINE_EXCEEDED" in done.err
