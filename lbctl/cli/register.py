@@ -225,7 +225,7 @@ def _agreed(printer: ChangePrinter, shown: ChangeReport, look: str) -> bool:
     (row,) = shown.rows
     if not sys.stdin.isatty():
         raise UsageError(
-            f"{row.key} is registered already: {masked_text(row.value or '')}",
+            f"{masked_text(row.key)} is registered already: {masked_text(row.value or '')}",
             f"-y takes it over; {look} shows its lease",
         )
     printer.plan(shown)

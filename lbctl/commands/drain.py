@@ -12,6 +12,7 @@ from lbctl.discovery.rotation import drained, has_status, undrained
 from lbctl.errors import UsageError
 from lbctl.etcd.swap import Beside
 from lbctl.model import Entry, Instance
+from lbctl.redaction import masked_text
 
 _SINCE: Final = "was written since lbctl drain took it out"
 
@@ -35,7 +36,7 @@ def rewritten_since(found: Registered, plan: Sequence[Rewrite], notes: Notes) ->
     """Yield what there is to say of keys that were drained once, and are in the rotation by somebody else's write."""
     for each in plan:
         if each.instance.key in notes.stale and not is_out(each.instance):
-            yield f"{each.instance.key} {_SINCE}: it holds {shown(found.entries[each.instance.key].value)}"
+            yield f"{masked_text(each.instance.key)} {_SINCE}: it holds {shown(found.entries[each.instance.key].value)}"
 
 
 def without_notes(plan: Sequence[Rewrite], notes: Notes) -> tuple[Rewrite, ...]:
@@ -56,7 +57,7 @@ def _drain(found: Registered, instance: Instance) -> Rewrite:
         turned = drained(instance.layout, instance.key, entry.value)
     except Unusable as flaw:
         raise UsageError(
-            f"{instance.key}: {flaw.reason}",
+            f"{masked_text(instance.key)}: {flaw.reason}",
             f"nothing was written; this takes it out: {found.where.command('deregister', _name_of(found, instance))}",
         ) from None
     note = () if has_status(instance.layout) else (Beside(note_of(entry.key), entry.value, entry.lease),)
@@ -74,7 +75,7 @@ def _undrain(found: Registered, instance: Instance, notes: Notes) -> Rewrite:
         turned = undrained(instance.layout, instance.key, entry.value, None if noted is None else noted.value)
     except Unusable as flaw:
         hint = f"say it: {found.where.command('weight', f'{_name_of(found, instance)}=WEIGHT')}"
-        raise UsageError(f"{instance.key}: {flaw.reason}", hint) from None
+        raise UsageError(f"{masked_text(instance.key)}: {flaw.reason}", hint) from None
     return Rewrite(instance, turned.weight, entry, turned.value, turned.status, (dropped(noted),) if noted else ())
 
 
@@ -87,7 +88,7 @@ def _unknown_weight(found: Registered, instance: Instance, note: Entry) -> Usage
         had = None
     weight = "WEIGHT" if had is None else str(had)
     return UsageError(
-        f"{instance.key} {_SINCE}, and its weight is 0 still: it held {shown(note.value)} before",
+        f"{masked_text(instance.key)} {_SINCE}, and its weight is 0 still: it held {shown(note.value)} before",
         f"say its weight: {found.where.command('weight', f'{_name_of(found, instance)}={weight}')}",
     )
 

@@ -197,4 +197,4 @@ def _lost_line(each: Change, now: Entry | None) -> str:
     was = f"{shown(each.read.value)} at revision {each.read.mod_revision}"
     there = "it is gone" if now is None else f"now {shown(now.value)} at revision {now.mod_revision}"
     wanted = "it was to be deleted" if each.value is None else f"wanted {shown(each.value)}"
-    return f"{text(each.read.key)}: read {was}, {there}; {wanted}"
+    return f"{masked_text(text(each.read.key))}: read {was}, {there}; {wanted}"

@@ -12,6 +12,7 @@ from lbctl.commands.weight import Wish, planned
 from lbctl.discovery.rotation import has_status
 from lbctl.etcd.client import Etcd
 from lbctl.model import Entry
+from lbctl.redaction import masked_text
 
 
 class Turning(NamedTuple):
@@ -53,7 +54,7 @@ def _kept(kept: Mapping[str, Sequence[str]], command: str) -> str:
     """Say which other keys have the addresses in the rotation, and what takes them out as well."""
     if not kept:
         return ""
-    keys = list(dict.fromkeys(key for keys in kept.values() for key in keys))
+    keys = [masked_text(key) for key in dict.fromkeys(key for keys in kept.values() for key in keys)]
     others, them = (f"another key, {keys[0]}, still has", "it") if len(keys) == 1 else (_several(keys), "them")
     return f"{others} {', '.join(kept)} in the rotation; to take {them} out too: {command}"
 

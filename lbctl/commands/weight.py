@@ -13,6 +13,7 @@ from lbctl.discovery.weight_report import DRY_RUN, UNCHANGED, WEIGHT, Measured, 
 from lbctl.discovery.weights import reweighed
 from lbctl.errors import UsageError
 from lbctl.model import Instance
+from lbctl.redaction import masked_text
 
 
 class Wish(NamedTuple):
@@ -70,7 +71,7 @@ def _rewrite(found: Registered, instance: Instance, weight: int) -> Rewrite:
     try:
         value = reweighed(instance.layout, instance.key, entry.value, weight)
     except Unusable as flaw:
-        raise UsageError(f"{instance.key}: {flaw.reason}", "nothing was written") from None
+        raise UsageError(f"{masked_text(instance.key)}: {flaw.reason}", "nothing was written") from None
     return Rewrite(instance, weight, entry, value, instance.status)
 
 

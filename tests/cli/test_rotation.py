@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import shlex
 from pathlib import Path
+from urllib.parse import quote_plus
 
 import pytest
 
@@ -120,3 +121,13 @@ def test_hints_name_the_service_as_the_user_did(lbctl: Lbctl, keys: Keys, tmp_pa
     for command in (("drain", "echo", A, "-y"), ("health", "echo")):
         unusable = lbctl(*command, "--prefix", "/odd")
         assert unusable.err.splitlines()[1] == "hint: see why: lbctl ls echo --prefix /odd"
+
+
+@pytest.mark.parametrize("command", [("drain", "a.A", A), ("weight", "a.A", f"{A}=2")])
+def test_a_key_is_named_without_its_secrets(lbctl: Lbctl, keys: Keys, command: tuple[str, ...]) -> None:
+    url = quote_plus(f"tri://{A}/a.A?interface=a.A&token=hunter2")
+    keys({f"/dubbo/a.A/providers/{url}": ""})
+    said = lbctl(*command, "-y")
+    assert (said.status, said.out) == (2, "")
+    assert said.err.startswith(f"error: /dubbo/a.A/providers/{url.replace('hunter2', '***')}: ")
+    assert "hunter2" not in said.err
