@@ -51,7 +51,7 @@ def varying_of(calling: Calling, seed: int, timeout_ns: int, clock: Clock, *, ke
             Variant(share.name, share.weight, timeout_ns if share.timeout_s is None else round(share.timeout_s * 1e9))
             for share, _ in calling.mix
         )
-    supply = Supply(contents, lambda: _close(calling))
+    supply = Supply(contents)
     supply.prime()
     supply.soon = asyncio.get_running_loop().call_soon
     return Varying(supply, variants, keyed)
@@ -68,12 +68,6 @@ def _contents(calling: Calling, drawing: Drawing) -> Iterator[Content]:
 def _always(content: Content) -> Iterator[Content]:
     while True:
         yield content
-
-
-def _close(calling: Calling) -> None:
-    for each in (calling, *(part for _, part in calling.mix)):
-        if each.feed is not None:
-            each.feed.close()
 
 
 def bases_of(request: Request, payload: Payload, calling: Calling, timeout_ns: int) -> Sequence[Request]:
@@ -134,7 +128,7 @@ def followed(source: Source, payload: Payload, feed: Feed, rng: Random, clock: C
     feed.follow(_finder(source, payload.metadata, feed))
     known = feed.all
     if known is None:
-        supply = Supply(feed.contents(Drawing(Random(rng.random()), clock)), feed.close)
+        supply = Supply(feed.contents(Drawing(Random(rng.random()), clock)))
         supply.prime(_SAMPLE)
         contents: Sequence[Content] = supply.first(_SAMPLE)
         supply.close()

@@ -47,6 +47,9 @@ class Feed:
         self._names = Names(service, rpc)
         self._keyed: Keyed | None = None
         self._kept: list[Prepared] | None = None
+        fields = method.input_type.fields if method is not None else ()
+        known = {name for field in fields for name in (field.name, field.json_name)}
+        self._beside = given.columns.keys() - known  # columns that are metadata and nothing else
         self._columns: Columns | None = None  # of a file of CSV, once it was begun
         self._written = self._form()
         self._headers = [(name, _header(name, text, self._names)) for name, text in given.drawn]
@@ -83,11 +86,6 @@ class Feed:
     def is_drawn(self) -> bool:
         """Whether it is chance that says what comes next."""
         return self._given.order is Order.RANDOM or any(each.fixed is None for each in self._kept or ())
-
-    def close(self) -> None:
-        """Nobody wants any more."""
-        if self._given.file is not None:
-            self._given.file.close()
 
     def contents(self, drawing: Drawing) -> Iterator[Content]:
         """One content after the other, without end unless each is to be sent once; raises UsageError for a bad one."""
@@ -241,9 +239,7 @@ class Feed:
 
     def _without(self, value: Any) -> Any:  # noqa: ANN401  # whatever JSON holds
         """The JSON without what is metadata and no field of the message."""
-        assert self._method is not None
-        known = {name for field in self._method.input_type.fields for name in (field.name, field.json_name)}
-        return {name: item for name, item in value.items() if name in known or name not in self._given.columns}
+        return {name: item for name, item in value.items() if name not in self._beside}
 
     def _empty(self) -> UsageError:
         given = self._given

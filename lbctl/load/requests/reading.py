@@ -29,7 +29,6 @@ class DataFile:
         self.name = name
         self._option = option
         self._spool: int | None = None  # the descriptor of a file without a name
-        self._readers: list[_Reader] = []
         with self._explained():
             if stream is not None:
                 self._spool = _spooled(stream)
@@ -49,17 +48,10 @@ class DataFile:
         """All of it, in order, read ahead; raises UsageError."""
         with self._explained():
             reader = _Reader(self._opened())
-        self._readers.append(reader)
         try:
             with self._explained():
                 yield from reader
         finally:
-            reader.stop()
-            self._readers.remove(reader)
-
-    def close(self) -> None:
-        """End whoever reads."""
-        for reader in self._readers:
             reader.stop()
 
     def _opened(self) -> BinaryIO:

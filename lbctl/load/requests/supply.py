@@ -7,7 +7,7 @@ ends the run.
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Generator, Iterator
 from itertools import islice
 from typing import Final
 
@@ -25,11 +25,10 @@ Soon = Callable[[Callable[[], None]], object]  # has something called in the nex
 class Supply:
     """The contents of an iterator, in its order; ``soon`` gives it turns to make some before they are asked for."""
 
-    def __init__(self, contents: Iterator[Content], closing: Callable[[], None] | None = None) -> None:
+    def __init__(self, contents: Iterator[Content]) -> None:
         self.failure: UsageError | None = None
         self.soon: Soon | None = None
         self._contents = contents
-        self._closing = closing
         self._made: deque[Content] = deque()
         self._octets = 0
         self._over = False
@@ -65,8 +64,9 @@ class Supply:
 
     def close(self) -> None:
         self._over = True
-        if self._closing is not None:
-            self._closing()
+        self._made.clear()
+        if isinstance(self._contents, Generator):
+            self._contents.close()  # and with it whoever reads for it
 
     def _turn(self) -> None:
         self._busy = False

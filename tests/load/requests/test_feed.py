@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import io
+import threading
 import tracemalloc
 from collections import Counter
 from itertools import islice
@@ -17,6 +18,7 @@ from lbctl.load.requests.content import Content
 from lbctl.load.requests.feed import Feed, mixed
 from lbctl.load.requests.given import Given, Order, Written
 from lbctl.load.requests.reading import KEPT, DataFile
+from lbctl.load.requests.supply import Supply
 from lbctl.load.requests.templates import Drawing
 from lbctl.rpc.message import decode
 from tests.fakes import FakeClock
@@ -94,7 +96,6 @@ def test_a_large_file_is_read_on_and_on_in_little_memory(tmp_path: Path, suffix:
         used = tracemalloc.get_traced_memory()[1]
     finally:
         tracemalloc.stop()
-        data.close()
     assert set(seen.values()) == {1 if order is Order.ONCE else 2}
     assert len(seen) == count
     # Of a random order a window of records is kept, and of this file that is all of them.
@@ -166,7 +167,6 @@ def test_a_bad_line_deep_in_a_large_file_is_told_when_it_comes(tmp_path: Path) -
     assert sum(1 for _ in islice(contents, 1500)) == 1500
     with pytest.raises(UsageError, match=r'f: line 1501: t\.Sink has no field "nmae"'):
         next(contents)
-    feed.close()
 
 
 def test_metadata_is_drawn_and_taken_from_columns(tmp_path: Path) -> None:
@@ -226,3 +226,19 @@ def test_a_mix_is_drawn_by_weight_from_feeds_that_keep_their_order() -> None:
     assert [content.messages[0] for content in found if content.method] == [b"%d" % number for number in range(300)]
     assert [content.messages[0][-1:] for content in found if not content.method][:4] == [b"a", b"b", b"c", b"a"]
     assert 1050 < len(found) < 1370  # 1200 are expected
+
+
+def test_one_reader_that_ends_leaves_the_others_alone(tmp_path: Path) -> None:
+    text = f'{{"name": "{"x" * 1000}"}}\n' * 3000
+    feed = Feed(Given(source="f", file=file(tmp_path, text, "x.ndjson"), order=Order.ONCE), "t.S/M", KITCHEN_SINK)
+    first, second = Supply(feed.contents(drawing())), Supply(feed.contents(drawing()))
+    assert (first.supply(10), second.supply(10)) == (10, 10)
+    before = {thread.name for thread in threading.enumerate()}
+    assert "requests" in before
+    first.close()
+    assert second.supply(4000) == 3000
+    second.close()
+    for thread in threading.enumerate():
+        if thread.name == "requests":
+            thread.join(5)
+    assert "requests" not in {thread.name for thread in threading.enumerate()}
