@@ -17,6 +17,7 @@ from lbctl.view.theme import Look
 
 def written(contest: Contest, limits: Sequence[Limit], output: str, look: Look, *, headers: bool = True) -> str:
     """Return the result in one of the formats, without the last line's end."""
+    contest = _commanded(contest)
     match output:
         case "json":
             return as_json(contest_document(contest, limits))
@@ -29,6 +30,12 @@ def written(contest: Contest, limits: Sequence[Limit], output: str, look: Look, 
     from lbctl.view.compare_text import contest_text
 
     return contest_text(contest, look)
+
+
+def _commanded(contest: Contest) -> Contest:
+    """The contest with what was typed in each of its runs, which are read again without it."""
+    trials = [replace(each, report=replace(each.report, command=contest.command)) for each in contest.trials]
+    return replace(contest, trials=tuple(trials))
 
 
 def _page(contest: Contest, limits: Sequence[Limit]) -> str:
@@ -134,7 +141,8 @@ def saved(contest: Contest, limits: Sequence[Limit] = ()) -> str:
     from lbctl.view.run_document import run_document
     from lbctl.view.sample_document import DENSE
 
-    runs = [replace(trial.report, command=contest.command) for trial in contest.trials if trial.counts]
+    contest = _commanded(contest)
+    runs = [trial.report for trial in contest.trials if trial.counts]
     return as_json(
         {**contest_document(contest, limits), "documents": [run_document(each) for each in runs]},
         dense=("documents", *DENSE),
