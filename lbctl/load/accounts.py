@@ -162,7 +162,7 @@ class Accounts:
         if reply.code is Code.CANCELLED and reply.origin is Origin.CLIENT:  # by us, at the end of the run
             self.tally.cancel(row)
         else:
-            self.tally.failed(row, reply)
+            self.tally.failed(row, reply, lasted_us=(now_ns - call.queued_ns) // 1000)
 
 
 _END: Final = Batch(0, 0, 0)  # closes the last run of a list of calls

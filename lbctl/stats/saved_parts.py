@@ -31,6 +31,13 @@ def histogram_from(times: Part, name: str) -> Histogram:
         raise times.refuse(name, str(error)) from None
 
 
+def failed_times_from(times: Part | None) -> dict[Code, Histogram]:
+    """How long failed calls took, by status code; nothing where the file does not have it."""
+    if times is None:
+        return {}
+    return {_named(Part({"code": name}), "code", _CODES): histogram_from(times, name) for name in times.names()}
+
+
 def codes_from(part: Part, name: str) -> dict[Code, int]:
     """Calls by status code."""
     counts = part.counts(name)

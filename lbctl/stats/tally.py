@@ -18,6 +18,7 @@ from collections.abc import Iterator, Mapping
 
 from lbctl.model import Code, Identity, Reply
 from lbctl.stats.errors import ErrorTable
+from lbctl.stats.failed_times import FailedTimes
 from lbctl.stats.first_byte import FirstByte
 from lbctl.stats.histogram import Histogram
 from lbctl.stats.report import ErrorGroup
@@ -27,7 +28,7 @@ from lbctl.stats.streams import StreamTally
 class _Counts:
     """What one backend and the whole run count alike; OK in ``failures`` are replies that failed a check of ours."""
 
-    __slots__ = ("cancelled", "errors", "failures", "latency", "ok")
+    __slots__ = ("cancelled", "errors", "failed_times", "failures", "latency", "ok")
 
     def __init__(self) -> None:
         self.ok = 0
@@ -35,11 +36,13 @@ class _Counts:
         self.cancelled = 0
         self.failures: dict[Code, int] = {}
         self.latency = Histogram()  # OK calls only: errors and timeouts never mix into it
+        self.failed_times = FailedTimes()
 
     def forget(self) -> None:
         """Count anew."""
         self.ok = self.errors = self.cancelled = 0
         self.failures.clear()
+        self.failed_times.clear()
         self.latency.clear()
 
     @property
@@ -60,9 +63,11 @@ class _Counts:
         self.ok += count
         self.latency.fold(count, total_us, min_us, max_us)
 
-    def _fail(self, code: Code) -> None:
+    def _fail(self, code: Code, lasted_us: int | None = None) -> None:
         self.errors += 1
         self.failures[code] = self.failures.get(code, 0) + 1
+        if lasted_us is not None:
+            self.failed_times.record(code, lasted_us)
 
 
 class BackendTally(_Counts):
@@ -153,15 +158,20 @@ class Tally(_Counts):
         backend.ok += 1
         backend.latency.record(latency_us)
 
-    def failed(self, backend: BackendTally | None, reply: Reply, wait_us: int | None = None) -> None:
-        """Count one failed call; ``backend`` is None when none was chosen, ``wait_us`` when it was not written."""
-        self._fail(reply.code)
+    def failed(
+        self, backend: BackendTally | None, reply: Reply, wait_us: int | None = None, lasted_us: int | None = None
+    ) -> None:
+        """Count one failed call; ``backend`` is None when none was chosen, ``wait_us`` when it was not written.
+
+        ``lasted_us`` is the headline time it took, where that is known.
+        """
+        self._fail(reply.code, lasted_us)
         if wait_us is not None:
             self.wait.record(wait_us)
         if backend is None:
             self._errors.add(reply, None)
             return
-        backend._fail(reply.code)
+        backend._fail(reply.code, lasted_us)
         self._errors.add(reply, backend.address)
 
     def cancel(self, backend: BackendTally | None, count: int = 1) -> None:

@@ -5,11 +5,12 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Final
 
-from lbctl.model import Event
+from lbctl.model import Code, Event
 from lbctl.stats.drift import Drift
+from lbctl.stats.histogram import Histogram
 from lbctl.stats.report import BackendRow, Machine, Report
 from lbctl.stats.samples import Sample
-from lbctl.view.figures import Document, micros, ratio
+from lbctl.view.figures import Document, latency_ms, micros, ratio
 
 DENSE: Final = frozenset({"samples", "histograms"})  # keys of the run document that nobody reads with their own eyes
 
@@ -86,7 +87,23 @@ def histograms(report: Report) -> Document:
         "start": None if starts is None else starts.delays.state(),
         "gap": None if streams is None else streams.gaps.state(),
         "backends": {name: row.latency.state() for name, row in named(report.backends).items()},
+        "failed": _by_code(report.failed_times),
+        "failed_by_backend": {
+            name: _by_code(row.failed_times) for name, row in named(report.backends).items() if row.failed_times
+        },
         "methods": {row.method: row.latency.state() for row in report.methods},
+    }
+
+
+def _by_code(times: Mapping[Code, Histogram]) -> Document:
+    return {code.name: found.state() for code, found in times.items()}
+
+
+def failed_ms(times: Mapping[Code, Histogram]) -> Document:
+    """How long failed calls took, by code; a call that ended at its own deadline took at least so long."""
+    return {
+        code.name: {"count": found.total, **(latency_ms(found) or {}), "at_least": code is Code.DEADLINE_EXCEEDED}
+        for code, found in times.items()
     }
 
 

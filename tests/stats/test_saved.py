@@ -169,7 +169,7 @@ def set_at(found: Any, place: tuple[str | int, ...], value: object) -> None:  # 
     found[place[-1]] = value
 
 
-ROUNDED = {"backends", "balance", "failed_times", "methods", "starts", "streams", "wire", "generator"}  # or with histograms inside
+ROUNDED = {"backends", "balance", "methods", "starts", "streams", "wire", "generator"}  # or with histograms inside
 OF_A_MOMENT = {"paused", "stopping", "grace_s", "warming", "given_up"}  # of a run that goes on, or said when it ended
 
 
@@ -185,7 +185,7 @@ def test_every_part_of_a_report_is_saved() -> None:
             assert given != field.default, f"{field.name}: this test needs a value of its own"
         if isinstance(given, Histogram):
             assert came.state() == given.state()
-        elif field.name not in ROUNDED:
+        elif field.name not in (*ROUNDED, "failed_times"):
             assert came == given, field.name
     assert found.generator.machine == report.generator.machine
     assert states(found) == states(report)
