@@ -73,6 +73,7 @@ def compare(
     settings: Settings,
 ) -> int:
     """Compare policies under the same load."""
+    from lbctl.cli import suggestions
     from lbctl.cli.compare_output import ComparisonSink
     from lbctl.cli.compare_request import comparison_of
     from lbctl.cli.hammer_request import slips, split_target
@@ -81,7 +82,8 @@ def compare(
     from lbctl.view.compare_screens import compare_screen
 
     direct = connection.backends is not None
-    service, method = split_target(service, method, direct=direct, command="compare")
+    look = suggestions.again(settings).command("ls")
+    service, method = split_target(service, method, direct=direct, command="compare", look=look)
     wanted = comparison_of(
         service,
         method,

@@ -41,7 +41,7 @@ Weighted = Sequence[tuple[Endpoint, int]]
 
 
 def split_target(
-    service: str | None, method: str | None, *, direct: bool, command: str = "hammer", look: str = "lbctl ls"
+    service: str | None, method: str | None, *, direct: bool, look: str, command: str = "hammer"
 ) -> tuple[str, str | None]:
     """SERVICE and METHOD. With ``--backends`` a lone ``package.Service/Method`` is a method; it names the service.
 

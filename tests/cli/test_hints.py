@@ -48,6 +48,11 @@ def registry(keys: Keys, refusing: str) -> None:
         (("health", "--watch", "-o", "json"), "hint: use -o table, or: lbctl watch SERVICE -o jsonl {same}"),
         (("doctor", "zebra"), "hint: see what is registered: lbctl ls {same}"),
         (("drain", "zebra", "a:1", "--dry-run"), "hint: see what is registered: lbctl ls {same}"),
+        (("compare",), "hint: see what there is: lbctl ls {same}"),
+        (
+            ("compare", "zebra", "--policy", "random", "--policy", "p2c_ewma"),
+            "hint: see what is registered: lbctl ls {same}",
+        ),
         (("hammer",), "hint: see what there is: lbctl ls {same}"),
         (("hammer", "zebra"), "hint: see what is registered: lbctl ls {same}"),
         (("hammer", "broken"), "hint: see why: lbctl ls broken {same}"),
