@@ -94,7 +94,7 @@ def decode(method: Method, message: bytes) -> dict[str, Any]:
 def parse(text: str, source: str, *, first_line: int = 1) -> object:
     """Parse JSON without rounding integers; raises UsageError with line, column and the line itself."""
     with explained(source, first_line):
-        return json.loads(text, object_pairs_hook=_unique, parse_float=_number)
+        return _DECODER.decode(text)
 
 
 @contextmanager
