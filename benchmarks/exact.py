@@ -27,11 +27,14 @@ class Exact:
 
 
 @contextmanager
-def serving(delay_us: float, cores: Cores) -> Iterator[Exact]:
-    """Run the server for as long as the block lasts."""
+def serving(delay_us: float, cores: Cores, stall_ms: tuple[int, int] = (0, 0)) -> Iterator[Exact]:
+    """Run the server for as long as the block lasts; it stalls so long after the first request, for so long."""
     with TemporaryDirectory(prefix="lbctl-bench-") as directory:
         record = Path(directory) / "arrivals"
-        command = (sys.executable, "-m", "benchmarks.exact_server", str(delay_us), "--record", str(record))
+        command = (
+            *(sys.executable, "-m", "benchmarks.exact_server", str(delay_us), "--record", str(record)),
+            *("--stall", f"{stall_ms[0]},{stall_ms[1]}"),
+        )
         pipe = subprocess.PIPE
         process = subprocess.Popen(command, stdin=pipe, stdout=pipe, cwd=ROOT, preexec_fn=pin(cores.server))
         assert process.stdin is not None
@@ -50,13 +53,17 @@ def serving(delay_us: float, cores: Cores) -> Iterator[Exact]:
                 process.wait()
 
 
+def hammer(exact: Exact, *options: str) -> tuple[str, ...]:
+    """The command of a run against the server, as a user types it."""
+    return (
+        *(sys.executable, "-m", "lbctl", "hammer", "bench", "bench.Exact/Answer"),
+        *("--backends", f"127.0.0.1:{exact.port}", "--binary-file", "/dev/null", "-o", "json", *options),
+    )
+
+
 def open_loop(exact: Exact, rps: int, calls: int, cores: Cores) -> dict[str, dict[str, float]]:
     """Run `lbctl hammer -r` with its live view, and return its own account: ``latency_ms`` and ``start_ms``."""
-    command = (
-        *(sys.executable, "-m", "lbctl", "hammer", "bench", "bench.Exact/Answer"),
-        *("--backends", f"127.0.0.1:{exact.port}", "--binary-file", "/dev/null", "-o", "json"),
-        *("-r", str(rps), "-n", str(calls)),
-    )
+    command = hammer(exact, "-r", str(rps), "-n", str(calls))
     found = json.loads(run(command, cpu=cores.client, terminal=True).output)
     if found["ok"] != calls:
         raise ClientFailed(f"lbctl: {found['ok']} of {calls} calls were OK: {found['codes']}")

@@ -1,12 +1,13 @@
 """A scripted gRPC server that answers every call after an exact time, and says how exact it was and when calls came.
 
-    python -m benchmarks.exact_server DELAY_US [--record FILE]
+    python -m benchmarks.exact_server DELAY_US [--record FILE] [--stall AT_MS,FOR_MS]
 
 It needs a core of its own: it never sleeps, so neither a timer nor the scheduler stands between a request's last octet
 and its time of arrival, or between the due time of a reply and its write. It does not decode requests: whatever ends a
 stream gets an empty message and status 0. It prints its port as one line of JSON, ends when its standard input closes,
 and then prints a second line: how many replies there were, and how late their writes began, in microseconds. The
-record holds when each request was read, in ns of the system's monotonic clock, which other processes share.
+record holds when each request was read, in ns of the system's monotonic clock, which other processes share. While it
+stalls, so long after the first request, it neither reads nor writes.
 """
 
 from __future__ import annotations
@@ -105,7 +106,21 @@ class Peer:
             due.popleft()
 
 
-def serve(delay_ns: int, record: Path | None) -> None:
+class Stall:
+    """A time in which nothing is done, counted from the first request."""
+
+    def __init__(self, at_ms: float, for_ms: float) -> None:
+        self._at_ns, self._for_ns = int(at_ms * 1e6), int(for_ms * 1e6)
+        self.is_over = not for_ms
+
+    def holds(self, first_ns: int) -> bool:
+        """Whether it goes on now."""
+        since_ns = time.monotonic_ns() - first_ns - self._at_ns
+        self.is_over = since_ns >= self._for_ns
+        return 0 <= since_ns < self._for_ns
+
+
+def serve(delay_ns: int, record: Path | None, stall: Stall) -> None:
     """Serve until standard input closes."""
     arrivals, late_ns = array("q"), array("q")
     listener = socket.create_server(("127.0.0.1", 0))
@@ -115,6 +130,8 @@ def serve(delay_ns: int, record: Path | None) -> None:
     gc.disable()
     turns = 0
     while True:
+        while arrivals and not stall.is_over and stall.holds(arrivals[0]):
+            pass
         for peer in peers:
             peer.write()
             peer.read()
@@ -146,8 +163,10 @@ def main() -> None:
     parser = argparse.ArgumentParser(prog="python -m benchmarks.exact_server")
     parser.add_argument("delay_us", type=float)
     parser.add_argument("--record", type=Path, help="write the times of arrival to this file")
+    parser.add_argument("--stall", default="0,0", help="do nothing so many ms after the first request, for so many ms")
     args = parser.parse_args()
-    serve(int(args.delay_us * 1000), args.record)
+    at_ms, for_ms = map(float, args.stall.split(","))
+    serve(int(args.delay_us * 1000), args.record, Stall(at_ms, for_ms))
 
 
 if __name__ == "__main__":
