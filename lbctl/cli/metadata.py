@@ -28,7 +28,6 @@ _RESERVED: Final = frozenset(
         "keep-alive",
         "proxy-connection",
         "upgrade",
-        "user-agent",
     }
 )
 _VARIABLE: Final = re.compile(r"\$\{(\w+)\}")
@@ -39,6 +38,8 @@ def parse_name(text: str) -> str:
     name = text.strip().lower()
     if not name:
         raise ValueError("the name is missing")
+    if name in ("host", ":authority"):
+        raise ValueError(f"{name!r} is the authority of a call: --authority sets it")
     if name.startswith((":", "grpc-")) or name in _RESERVED:
         raise ValueError(f"{name!r} is not free to be set: it belongs to HTTP/2 or gRPC")
     if not _NAME.fullmatch(name):

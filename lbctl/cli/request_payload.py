@@ -65,5 +65,7 @@ def split(
 ) -> tuple[tuple[tuple[bytes, bytes], ...], tuple[tuple[bytes, str], ...]]:
     """The metadata that is always the same, and that in which values are drawn; binary values are left alone."""
     drawn = [pair for pair in pairs if templates and "{{" in pair[1] and not pair[0].endswith(_BINARY)]
+    if any(name == "user-agent" for name, _ in drawn):
+        raise UsageError("metadata user-agent: it is the same for every call of a connection, and none can be drawn")
     fixed = [pair for pair in pairs if pair not in drawn]
     return headers(fixed, environ), tuple((name.encode(), expanded(name, value, environ)) for name, value in drawn)

@@ -12,6 +12,7 @@ from lbctl import __version__
 
 Headers = tuple[tuple[bytes, bytes], ...]
 
+AGENT: Final = b"user-agent"
 PREVIOUS: Final = b"grpc-previous-rpc-attempts"
 
 _SENSITIVE: Final = frozenset({b"authorization", b"cookie", b"proxy-authorization", b"set-cookie"})
@@ -93,11 +94,16 @@ class Request:
             (b":authority", self.authority.encode()),
             (b"te", b"trailers"),
             (b"content-type", b"application/grpc"),
-            (b"user-agent", f"lbctl/{__version__}".encode()),
+            (AGENT, self.agent),
             *(((b"grpc-encoding", b"gzip"),) if self.gzip else ()),
             (b"grpc-accept-encoding", b"identity,gzip"),
-            *((name, value) for name, value in self.metadata if not self.is_secret(name)),
+            *((name, value) for name, value in self.metadata if name != AGENT and not self.is_secret(name)),
         )
+
+    @property
+    def agent(self) -> bytes:
+        """What calls itself the client: lbctl, or what metadata of that name says."""
+        return next((value for name, value in self.metadata if name == AGENT), f"lbctl/{__version__}".encode())
 
     def secrets(self) -> Headers:
         """The metadata that must never enter a compression table."""

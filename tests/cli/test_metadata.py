@@ -43,12 +43,18 @@ def test_a_header_that_cannot_be_sent_is_refused_with_the_reason(text: str, mess
     assert str(refused.value) == message
 
 
-RESERVED = "te content-type connection host content-length transfer-encoding keep-alive proxy-connection upgrade"
+RESERVED = "te content-type connection content-length transfer-encoding keep-alive proxy-connection upgrade"
 
 
 @pytest.mark.parametrize("name", RESERVED.split())
 def test_names_that_http_2_keeps_for_itself_are_refused(name: str) -> None:
     with pytest.raises(ValueError, match="is not free to be set"):
+        parse_name(name)
+
+
+@pytest.mark.parametrize("name", ["Host", ":authority"])
+def test_the_authority_is_set_by_its_option(name: str) -> None:
+    with pytest.raises(ValueError, match="is the authority of a call: --authority sets it"):
         parse_name(name)
 
 

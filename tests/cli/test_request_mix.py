@@ -112,5 +112,5 @@ def test_a_column_has_the_name_of_its_metadata_or_its_own() -> None:
     assert parse_column("user.id=X-User") == ("user.id", "x-user")
     assert parse_column("tenant") == ("tenant", "tenant")
     for wrong in ("", "=x", "a b", "a=te"):
-        with pytest.raises(ValueError, match="missing|not a metadata name|not free"):
+        with pytest.raises(ValueError, match=r"missing|not a metadata name|not free"):
             parse_column(wrong)

@@ -28,6 +28,7 @@ class Heard(NamedTuple):
     method: str
     messages: list[dict[str, Any]]
     metadata: dict[str, str | bytes]
+    agent: str = ""
 
 
 class Echo(grpc.GenericRpcHandler):  # type: ignore[misc]  # grpcio's types are Any here
@@ -42,12 +43,12 @@ class Echo(grpc.GenericRpcHandler):  # type: ignore[misc]  # grpcio's types are 
             return None
 
         async def one(message: bytes, context: object) -> bytes:
-            self.heard.append(Heard(method, [decode(SAY, message)], _metadata(context)))
+            self.heard.append(Heard(method, [decode(SAY, message)], *_metadata(context)))
             return message
 
         async def many(messages: AsyncIterator[bytes], context: object) -> bytes:
             found = [decode(SAY, message) async for message in messages]
-            self.heard.append(Heard(method, found, _metadata(context)))
+            self.heard.append(Heard(method, found, *_metadata(context)))
             return b""
 
         if method == "Push":
@@ -55,8 +56,9 @@ class Echo(grpc.GenericRpcHandler):  # type: ignore[misc]  # grpcio's types are 
         return grpc.unary_unary_rpc_method_handler(one)
 
 
-def _metadata(context: Any) -> dict[str, str | bytes]:  # noqa: ANN401  # grpcio's own type has many
-    return {name: value for name, value in context.invocation_metadata() if name.startswith("x-")}
+def _metadata(context: Any) -> tuple[dict[str, str | bytes], str]:  # noqa: ANN401  # grpcio's own type has many
+    found = dict(context.invocation_metadata())
+    return {name: value for name, value in found.items() if name.startswith("x-")}, found["user-agent"]
 
 
 @asynccontextmanager
@@ -96,6 +98,14 @@ async def test_requests_come_in_turn_and_with_metadata_from_their_columns(tmp_pa
         {"x-user": "u1" if at % 2 == 0 else "u2", "x-call": str(at)} for at in range(5)
     ]
     assert heard[1].messages == [{"message": "b", "count": "9007199254740993"}]
+
+
+@pytest.mark.parametrize("engine", ["wire", "grpcio"])
+async def test_the_name_of_the_client_can_be_set(tmp_path: Path, engine: str) -> None:
+    _, heard = await run(tmp_path, "-n", "1", "-H", "User-Agent: mine/1", "--engine", engine)
+    (agent,) = (call.agent for call in heard)
+    assert agent.split()[0] == "mine/1"
+    assert (agent == "mine/1") == (engine == "wire")  # grpcio puts its own behind it
 
 
 async def test_a_run_ends_with_the_file_where_each_is_sent_once(tmp_path: Path) -> None:

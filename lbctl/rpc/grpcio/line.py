@@ -73,7 +73,7 @@ class Line:
         self._channel: Channel | None = None
         self._request = self.members[0].request  # all send the same, and one channel has one authority
         self._metadata = metadata_of(self._request)
-        self._arguments = _arguments(policy, options, self._request.authority)
+        self._arguments = _arguments(policy, options, self._request)
         self._passages = Passages()
         self._limit_s = options.connect_timeout_s + _MORE_S
         self._limit: asyncio.TimerHandle | None = None
@@ -187,7 +187,7 @@ class Line:
             await tap.aclose()
 
 
-def _arguments(policy: LbPolicy, options: ConnectionOptions, authority: str) -> Arguments:
+def _arguments(policy: LbPolicy, options: ConnectionOptions, request: Request) -> Arguments:
     """The channel's, which leave a tap the time to give up on its backend first: it can say why."""
     patient = replace(options, connect_timeout_s=options.connect_timeout_s + _MORE_S)
-    return [*arguments(patient, authority), ("grpc.service_config", policy.service_config())]
+    return [*arguments(patient, request), ("grpc.service_config", policy.service_config())]

@@ -8,12 +8,11 @@ from typing import Final
 
 import grpc
 
-from lbctl import __version__
 from lbctl.errors import UsageError
 from lbctl.model import Endpoint
 from lbctl.rpc.options import ConnectionOptions, Secure
 from lbctl.wire.limits import Limits
-from lbctl.wire.request import PREVIOUS, Request
+from lbctl.wire.request import AGENT, PREVIOUS, Request
 
 Arguments = list[tuple[str, str | int]]
 
@@ -21,15 +20,15 @@ _INSTEAD: Final = "use the wire engine, which is the default"
 _UNLIMITED: Final = -1
 
 
-def arguments(options: ConnectionOptions, authority: str) -> Arguments:
+def arguments(options: ConnectionOptions, request: Request) -> Arguments:
     """Channel arguments: nothing shared with other channels, no retries by grpcio, our limits and times."""
     refuse(options)
     found: Arguments = [
         ("grpc.use_local_subchannel_pool", 1),  # or channels to one address would share a connection
         ("grpc.enable_retries", 0),  # a call is one attempt; another is decided on by the load's engine
         ("grpc.enable_http_proxy", 0),  # the address is called, not what the environment names
-        ("grpc.default_authority", authority),
-        ("grpc.primary_user_agent", f"lbctl/{__version__}"),
+        ("grpc.default_authority", request.authority),
+        ("grpc.primary_user_agent", request.agent.decode()),
         ("grpc.max_receive_message_length", options.limits.max_message),
         ("grpc.max_send_message_length", _UNLIMITED),
         ("grpc.max_metadata_size", 64 << 10),
@@ -99,7 +98,8 @@ def metadata_of(request: Request) -> tuple[tuple[str, str | bytes], ...]:
     Raises UsageError for values that it does not send: a call with one of them would never end.
     """
     previous = ((PREVIOUS, b"%d" % request.previous),) if request.previous else ()
-    return tuple((name.decode(), _value(name, value)) for name, value in (*request.metadata, *request.own, *previous))
+    fields = (field for field in request.metadata if field[0] != AGENT)  # which is the channel's
+    return tuple((name.decode(), _value(name, value)) for name, value in (*fields, *request.own, *previous))
 
 
 def _value(name: bytes, value: bytes) -> str | bytes:

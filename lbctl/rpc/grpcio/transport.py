@@ -55,7 +55,7 @@ class GrpcTransport:
         self._baskets = Basket()
         self._parking = Parking(self, listener, clock)
         self._look = Look(endpoint, options, secure, self._failed)
-        settings = arguments(options, request.authority) + ([] if secure is None else tls_arguments(secure))
+        settings = arguments(options, request) + ([] if secure is None else tls_arguments(secure))
         proof = None if secure is None else credentials(secure)
 
         def make() -> Channel:
