@@ -27,6 +27,7 @@ from lbctl.commands.calling import Streaming
 from lbctl.commands.hammer import Hammer
 from lbctl.errors import UsageError
 from lbctl.load.plan import MAX_OUTSTANDING, Plan
+from lbctl.load.requests.given import Order
 from lbctl.model import Endpoint, Instance
 from lbctl.rpc.options import ConnectionOptions
 from lbctl.wire.limits import MAX_MESSAGE, OWN_STREAM_LIMIT, Limits
@@ -74,7 +75,8 @@ def build(
     """The whole request, every default in its place. Raises UsageError for options that contradict each other."""
     if data is not None and data.mix is not None and method is not None:
         raise UsageError(f"--mix names the methods, and {method} is one more", "leave METHOD out, or add it to the mix")
-    plan = _plan(load, pacing or PacingFlags(), request)
+    once = data is not None and data.data_order == Order.ONCE
+    plan = _plan(load, pacing or PacingFlags(), request, once=once)
     repeating = configured(again or RetryFlags(), timeout_given=request.timeout is not None)
     found = balanced(repeating.config, load.policy, settings.policy)
     policy = chosen(found.policy, load.policy_opt, settings)
@@ -108,12 +110,13 @@ def build(
     )
 
 
-def _plan(load: LoadFlags, pacing: PacingFlags, request: RequestFlags) -> Plan:
-    """How much load. ``-z`` alone, or a schedule that ends, means no limit on the number of calls."""
+def _plan(load: LoadFlags, pacing: PacingFlags, request: RequestFlags, *, once: bool = False) -> Plan:
+    """How much load. ``-z`` alone, a schedule that ends, or requests that do mean no limit on the number of calls."""
     limits = [seconds for seconds in (load.duration, pacing.max_duration) if seconds is not None]
     schedule = schedule_of(pacing, load.rps or None, min(limits, default=None))
     ends = schedule is not None and schedule.seconds < math.inf
-    requests = DEFAULT_REQUESTS if load.requests is None and load.duration is None and not ends else load.requests
+    bounded = load.duration is not None or ends or once
+    requests = DEFAULT_REQUESTS if load.requests is None and not bounded else load.requests
     if schedule is None:
         if load.max_outstanding is not None:
             raise UsageError("--max-outstanding is for an open loop", "give a rate too: -r 500")

@@ -30,12 +30,14 @@ def plaintext(instance: Instance) -> Secure | None:
 
 @dataclass(frozen=True, slots=True)
 class Plan:
-    """How calls are issued until ``requests`` were sent or ``duration_s`` has passed; at least one limit is set.
+    """How calls are issued until ``requests`` were sent or ``duration_s`` has passed; without either, to their end.
 
     Without ``schedule`` a closed loop: ``concurrency`` calls are in flight. With it an open loop: calls are due as it
     says, whatever became of those before; one that finds ``max_outstanding`` calls in flight at its backend, or
     ``concurrency`` in all unless that is 0, is dropped and counted. ``timeout_s`` is each call's deadline, 0 for none.
-    Before all that the ``warmup`` is issued in the same way, and its calls are not counted.
+    Before all that the ``warmup`` is issued in the same way, and its calls are not counted. The headline time of an
+    open loop counts from the plan where it is ``corrected``, else from when a call was started; with ``counts_errors``
+    calls that failed and were answered are in it too.
     """
 
     concurrency: int
@@ -45,6 +47,8 @@ class Plan:
     schedule: Schedule | None = None
     max_outstanding: int = MAX_OUTSTANDING
     warmup: Warmup | None = None
+    corrected: bool = True
+    counts_errors: bool = False
 
     @property
     def rps(self) -> float | None:

@@ -114,6 +114,12 @@ async def test_a_run_ends_with_the_file_where_each_is_sent_once(tmp_path: Path) 
     assert sorted(said(heard)) == ["a", "b", "c"]
 
 
+async def test_a_file_that_is_sent_once_is_the_only_limit(tmp_path: Path) -> None:
+    (tmp_path / "x.ndjson").write_text('{"message": "a"}\n' * 1200)
+    done, heard = await run(tmp_path, "-D", "x.ndjson", "--data-order", "once")
+    assert (done.document["requests"], done.document["load"]["requests"], len(heard)) == (1200, None, 1200)
+
+
 async def test_an_array_of_d_is_one_message_a_call(tmp_path: Path) -> None:
     _, heard = await run(tmp_path, "-d", ABC, "-n", "4", "-c", "1")
     assert said(heard) == "abca"
