@@ -65,6 +65,7 @@ class Probing:
         self._search = Search(load.plan.rps or START, wanted.precision)
         self._probes: list[Probe] = []
         self._shown: Report | None = None  # the highest rate that held; where none did, what was tried last
+        self._held: Report | None = None  # the last probe that held
         self._best = 0.0
         self.hand: Controls = _Hand(load)
 
@@ -116,9 +117,12 @@ class Probing:
         probe = _probe(report, rate, outcomes, found)
         self._probes.append(probe)
         self._search.take(found.verdict, close=found.is_close)
-        if self._search.low is not None and (probe.verdict == HOLDS and rate >= self._best):
-            self._shown, self._best = _kept(report), rate
-        elif not self._best:
+        if probe.verdict == HOLDS:
+            self._held = _kept(report)
+        if self._search.low is not None:
+            if self._search.low > self._best:  # only now is it known, perhaps after another probe that failed
+                self._best, self._shown = self._search.low, self._held
+        else:
             self._shown = _kept(report)
         why = f": {probe.reason}" if probe.reason else ""
         self._load.note("rate", None, f"probe {len(self._probes)}: {rate:,g}/s {probe.verdict}{why}")

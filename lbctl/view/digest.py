@@ -77,8 +77,10 @@ class Digests:
     def of(self, histogram: Histogram, now_s: float) -> Digest | None:
         """Return the digest as of ``now_s`` on the run's clock."""
         kept = self._kept.get(id(histogram))
-        if kept is not None and kept[0] is histogram and (histogram.total == kept[2].total or now_s < kept[1]):
-            return kept[2]
+        if kept is not None and kept[0] is histogram:
+            grown = histogram.total - kept[2].total
+            if not grown or (grown > 0 and now_s < kept[1]):  # where it shrank, counting has begun anew
+                return kept[2]
         fresh = digest(histogram)
         if fresh is not None:
             wait = self._every_s if kept else self._every_s * (1 - len(self._kept) % 4 / 4)

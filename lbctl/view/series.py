@@ -52,10 +52,10 @@ class Series:
 
     def sample(self, report: Report) -> bool:
         """Take a sample if half a second has passed since the last; True if it did."""
-        if self._at is None:
+        seconds = -1.0 if self._at is None else report.elapsed_s - self._at
+        if seconds < 0:  # counted anew, as after a warm-up
             self.skip(report)
             return False
-        seconds = report.elapsed_s - self._at
         if seconds < STEP_S:
             return False
         self._at = report.elapsed_s

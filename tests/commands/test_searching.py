@@ -18,7 +18,7 @@ from lbctl.load.pacing.schedule import Schedule, Warmup, steady
 from lbctl.load.plan import Plan
 from lbctl.stats.histogram import Histogram
 from lbctl.stats.report import Report, Starts
-from lbctl.stats.searched import AT_LEAST, FAILED, FAILS, FOUND, INTERRUPTED, LIMITED
+from lbctl.stats.searched import AT_LEAST, FAILED, FAILS, FOUND, HOLDS, INTERRUPTED, LIMITED
 from lbctl.stats.thresholds import parse_threshold
 from tests.view.sample import open_loop
 
@@ -35,7 +35,7 @@ class Service:
         self.was_stopped = False
         self.hand = self
         self.done: list[str] = []
-        self._change = change
+        self.change = change
         self._stop_after = stop_after
         self._latency = Histogram()  # one and the same, as a run's is
 
@@ -63,7 +63,7 @@ class Service:
                 "cancelled": 0, "dropped": 0, "in_flight": 0, "latency": self._latency, "starts": Starts(0, on_time),
                 "end_reason": "interrupted" if self.was_stopped else "duration",
                 "generator": replace(report.generator, busy=0.1),
-                **self._change(plan.rps),
+                **self.change(plan.rps),
             },
         )  # fmt: skip
 
@@ -172,6 +172,15 @@ async def test_a_search_that_is_stopped_tells_what_is_known() -> None:
     nothing = await found(Service(stop_after=0), "p99<20ms")
     assert nothing.search is not None
     assert (nothing.search.probes, nothing.search.conclusion) == ((), "interrupted before anything was known")
+
+
+async def test_a_probe_that_holds_after_one_that_failed_is_shown_once_the_majority_is_known() -> None:
+    for stop_after, shown in ((5, 400.0), (6, 800.0)):
+        reports = iter([{}, {}, {}, {"dropped": 1}, {}, {}, {}])
+        report = await found(Service(lambda rate, reports=reports: next(reports), stop_after), "p99<20ms")  # type: ignore[misc]
+        assert report.search is not None
+        assert [probe.verdict for probe in report.search.probes[3:]] == [FAILS, HOLDS, HOLDS][: stop_after - 3]
+        assert (report.search.low, report.load.rps) == (shown, shown)
 
 
 async def test_a_hand_on_a_search_can_stop_it_and_drain_backends_and_nothing_else() -> None:

@@ -6,9 +6,12 @@ from dataclasses import replace
 
 import pytest
 
+from lbctl.stats.histogram import Histogram
 from lbctl.stats.report import Report
 from lbctl.stats.searched import Probe, RateSearch
 from lbctl.view.checks import FAILED, PASSED, SKIPPED, checks
+from lbctl.view.digest import Digests
+from lbctl.view.series import Series
 from lbctl.view.summary import summary
 from tests.view.sample import open_loop
 
@@ -42,6 +45,24 @@ def test_the_curve_is_by_rate_and_says_what_the_rest_is_of() -> None:
         "  everything below is of the run at 100/s"
     )
     assert all(len(line) <= 80 for line in section(found).splitlines())
+
+
+def test_the_live_rates_begin_anew_with_each_probe() -> None:
+    series = Series()
+    for elapsed, completed in ((0.0, 0), (1.0, 100), (0.0, 0), (1.0, 300), (2.0, 600), (3.0, 900)):
+        series.sample(replace(open_loop(), elapsed_s=elapsed, completed=completed, backends=()))
+    assert (list(series.total), series.now()) == ([100, 300, 300, 300], 300)
+
+
+def test_the_live_percentiles_begin_anew_with_each_probe() -> None:
+    digests, times = Digests(), Histogram()
+    times.record(5000, 100)
+    digests.of(times, 9.0)
+    times.clear()
+    times.record(100, 10)
+    found = digests.of(times, 0.5)
+    assert found is not None
+    assert (found.total, found.p99) == (10, 100)
 
 
 @pytest.mark.parametrize(
