@@ -103,7 +103,7 @@ def compare(
     )
     caps = caps_of(settings, result.ui or "auto", result.fps)
     with ComparisonSink(settings, caps, result, f"compare-{service}") as sink:
-        for slip in slips(request):
+        for slip in slips(request, data):
             sink.note(f"note: {slip}")
         if caps.refused:
             sink.note(f"note: --ui live: {caps.refused}; progress is shown as lines")

@@ -128,7 +128,7 @@ def hammer(
         Sink(settings, caps, result, wanted.service, strict=result.strict) as sink,
         Ci(verdict.ci or (), about, sink.say, result.strict) as ci,
     ):
-        for slip in slips(request):
+        for slip in slips(request, data):
             sink.note(f"note: {slip}")
         if caps.refused:
             sink.note(f"note: --ui live: {caps.refused}; progress is shown as lines")

@@ -140,12 +140,12 @@ def _plan(load: LoadFlags, pacing: PacingFlags, request: RequestFlags, *, once: 
     )
 
 
-def slips(request: RequestFlags) -> Iterator[str]:
+def slips(request: RequestFlags, data: DataFlags) -> Iterator[str]:
     """What was said of metadata and will hardly be what was meant, a sentence each."""
     pairs = (*(request.metadata or ()), *(request.header or ()))
-    named = {name for name, _ in pairs}
+    named = {name for name, _ in (*pairs, *(data.metadata_from or ()))}
     for name in request.sensitive or ():
-        if name not in named:
+        if name not in named and data.mix is None:
             yield f"--sensitive {name}: no metadata of that name is sent"
     for name, value in pairs:
         variable = None if request.expand_headers else first_variable(value)

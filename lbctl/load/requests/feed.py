@@ -10,7 +10,7 @@ from typing import Any, Final, NamedTuple
 from lbctl.errors import UsageError
 from lbctl.load.requests.columns import Columns
 from lbctl.load.requests.content import Content
-from lbctl.load.requests.forms import Form, quoted, templates_in, understood
+from lbctl.load.requests.forms import Form, Fresh, quoted, templates_in, understood
 from lbctl.load.requests.given import Given, Order, Written
 from lbctl.load.requests.reading import KEPT, DataFile
 from lbctl.load.requests.records import Record, form_of, ndjson, rows, series, values
@@ -54,7 +54,8 @@ class Feed:
         self._written = self._form()
         self._headers = [(name, _header(name, text, self._names)) for name, text in given.drawn]
         file = given.file
-        if file is None or file.size <= KEPT:
+        self._is_long = file is not None and file.size > KEPT
+        if not self._is_long:
             self._kept = list(map(self._prepared, self._records()))
             if not self._kept:
                 raise self._empty()
@@ -192,7 +193,7 @@ class Feed:
         if drawn and self._given.templates:
             value = understood(value, self._names, place)
             if next(templates_in(value), None) is not None:
-                return Form(method, value, place)
+                return (Fresh if self._is_long else Form)(method, value, place)
         octets = encode_plain(method.input_type, value)
         return encode_value(method, value, source=place) if octets is None else octets
 

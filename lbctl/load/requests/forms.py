@@ -19,7 +19,7 @@ from google.protobuf.message_factory import GetMessageClass
 from lbctl.errors import UsageError
 from lbctl.load.requests.templates import Drawing, Names, Template, has_action, parse_template
 from lbctl.rpc.message import encode_like, encode_value
-from lbctl.rpc.quick import INTEGERS
+from lbctl.rpc.quick import INTEGERS, encode_plain
 from lbctl.rpc.schema import Method
 
 MOST_TRIALS: Final = 256
@@ -120,6 +120,19 @@ class Form:
             if message.SerializeToString(deterministic=True) != self._trial(number):
                 return None, []
         return message, usable
+
+
+class Fresh:
+    """A message with Templates in it that is drawn only a few times: nothing is made ready, nor tried."""
+
+    def __init__(self, method: Method, value: Any, source: str) -> None:  # noqa: ANN401  # whatever JSON holds
+        self._method, self._value, self._source = method, value, source
+
+    def draw(self, drawing: Drawing) -> bytes:
+        """The octets of one more message; raises UsageError where what was drawn does not fit."""
+        value = filled(self._value, lambda template: template.text(drawing))
+        octets = encode_plain(self._method.input_type, value)
+        return encode_value(self._method, value, source=self._source) if octets is None else octets
 
 
 def _setter(message: Any, path: Path) -> Put | None:  # noqa: ANN401  # of any type of protobuf

@@ -242,3 +242,16 @@ def test_one_reader_that_ends_leaves_the_others_alone(tmp_path: Path) -> None:
         if thread.name == "requests":
             thread.join(5)
     assert "requests" not in {thread.name for thread in threading.enumerate()}
+
+
+def test_values_are_drawn_in_every_line_of_a_large_file(tmp_path: Path) -> None:
+    lines = ['{"name": "%s{{seq}}", "small": {{seq}}}' % ("x" * 1000)] * 1500
+    lines[1200] = '{"small": {{pick 1 x}}, "name": "{{int 5000000000 5000000000}}"}'
+    data = file(tmp_path, "\n".join(lines), "x.ndjson")
+    found = messages(Given(source="f", file=data), 1200)
+    assert [message.get("small", 0) for message in found] == list(range(1200))
+    assert found[1199]["name"] == "x" * 1000 + "1199"
+    lines[1200] = '{"small": {{int 5000000000 5000000000}}}'
+    data = file(tmp_path, "\n".join(lines), "x.ndjson")
+    with pytest.raises(UsageError, match=r'f: line 1201: field "small" must be an integer'):
+        messages(Given(source="f", file=data), 1300)

@@ -195,3 +195,14 @@ async def test_large_messages_take_the_general_way() -> None:
         report = await stage.over()
         assert report.ok == 2
         assert sorted(sent(end)) == [("0", big), ("1", b"small")]
+
+
+async def test_a_run_of_one_request_goes_the_short_way() -> None:
+    """Its calls have no content, and nothing stands between the picker and the connection."""
+    async with staged(task(plan(concurrency=4, requests=4))) as stage:
+        await stage.drive(1)
+        (lane,) = stage.run.backends.lanes.values()
+        assert lane.peer.target is lane.subchannel
+        assert {body for _, body in stage.end(1).latest} == {h2.message(b"x")}
+        await stage.do(lambda: stage.end(1).answer(4))
+        assert (await stage.over()).ok == 4
