@@ -8,6 +8,7 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Annotated, Any, Final
 
 from lbctl.cli.flags import Flags, option, switch
+from lbctl.errors import UsageError
 
 if TYPE_CHECKING:
     from lbctl.commands.hammer import Hammer
@@ -58,6 +59,22 @@ class RunFlags(Flags):
             parse=parse_limit,
         ),
     ] = None
+    count_errors: Annotated[
+        bool,
+        switch(
+            "--count-errors",
+            text="latency of all calls that were answered, also with an error; samples stay those of OK calls",
+            panel=_LOAD,
+        ),
+    ] = False
+    no_latency_correction: Annotated[
+        bool,
+        switch(
+            "--no-latency-correction",
+            text="open loop: latency counts from when a call was started, whatever it had to wait for before",
+            panel=_LOAD,
+        ),
+    ] = False
     yes: Annotated[bool, switch("-y", "--yes", text="begin a large load without waiting 3s", panel=_LOAD)] = False
     name: Annotated[
         str | None,
@@ -71,9 +88,13 @@ class RunFlags(Flags):
     ] = None
 
     def applied(self, request: Hammer) -> Hammer:
-        """The request with all of it."""
+        """The request with all of it; raises UsageError for what is about another kind of load."""
+        if self.no_latency_correction and request.plan.schedule is None:
+            raise UsageError("--no-latency-correction is for an open loop", "give a rate too: -r 500")
+        plan = replace(request.plan, corrected=not self.no_latency_correction, counts_errors=self.count_errors)
         return replace(
             request,
+            plan=plan,
             max_errors=self.max_errors,
             waits=not self.yes and _somebody_is_there(),
             name=self.name or "",

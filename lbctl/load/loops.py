@@ -177,6 +177,7 @@ class OpenLoop:
         self._end_ns = NEVER_NS if plan.duration_s is None else round(plan.duration_s * 1e9)
         self._finishing = False
         self._most = plan.max_outstanding
+        self._corrected = plan.corrected
         self._pacer = pacer
         self._engine = engine
         self._now = clock.now_ns
@@ -253,7 +254,8 @@ class OpenLoop:
         engine = self._engine
         allowed = planned[: max(0, self.concurrency - engine.in_flight)] if self.concurrency else planned
         before = engine.issued
-        started_ns = engine.launch(allowed, self._most, now_ns)
+        times = allowed if self._corrected else [now_ns] * len(allowed)
+        started_ns = engine.launch(times, self._most, now_ns)
         self.dropped += len(planned) - (engine.issued - before)
         for due_ns in planned:
             delay_ns = started_ns - due_ns

@@ -32,7 +32,7 @@ from lbctl.stats.histogram import Histogram
 from lbctl.stats.report import BackendRow, Balance, Explanation, Load, MethodRow, Report, Streams, Wait, Warmed, Wire
 from lbctl.stats.samples import Sample, Totals
 from lbctl.stats.streams import StreamTally
-from lbctl.stats.tally import MethodTally, Tally
+from lbctl.stats.tally import BackendTally, MethodTally, Tally
 
 _BALANCE_AGE_NS: Final = 200_000_000  # a verdict is looked at, not measured with: 5 a second are enough
 _WIRE_AGE_NS: Final = 1_000_000_000  # adding up the connections of a hundred backends takes a millisecond
@@ -63,6 +63,7 @@ class Reporter:
     _final: tuple[Balance, Bands] | None = field(default=None, init=False)
     _bands: Bands = field(default_factory=dict, init=False)
     _drift: Drift | None = field(default=None, init=False)
+    _both: dict[Histogram, Histogram] = field(default_factory=dict, init=False)
     _descriptors: int | None = field(default_factory=descriptors, init=False)
     _wire: Wire = field(default=_UNTOLD, init=False)
     _wires: Mapping[Lane, Wire] = field(default_factory=dict, init=False)
@@ -104,7 +105,7 @@ class Reporter:
             codes=tally.codes,
             error_groups=tally.error_groups(),
             failed_times=tally.failed_times,
-            latency=tally.latency,
+            latency=self._headline(tally),
             service_time=tally.service_time,
             wait=tally.wait,
             balance=self._judged(fresh=over),
@@ -200,6 +201,16 @@ class Reporter:
             yield from self.guarding.doubts()
         yield from remarks(self.task.policy.name, self.task.engine)
 
+    def _headline(self, counts: Tally | BackendTally) -> Histogram:
+        """The times that percentiles are of: of OK calls, unless those that failed and were answered count too."""
+        if not self.task.plan.counts_errors:
+            return counts.latency
+        both = self._both.setdefault(counts.latency, Histogram())  # one object, since views remember what they drew
+        both.clear()
+        both.merge(counts.latency)
+        counts.failed_times.add_answered_to(both)
+        return both
+
     def _drifted(self) -> Drift | None:
         """What became of the latency, where the rate was meant to be one; worked out once."""
         plan = self.task.plan
@@ -237,6 +248,7 @@ class Reporter:
                 self._wires.get(lane, _UNTOLD),
                 self._bands.get(lane.peer),
                 self.guarding.counts(lane.peer) if self.guarding is not None else {},
+                self._headline(lane.row),
             )
             for lane in self.backends.lanes.values()
         ]
@@ -247,7 +259,9 @@ class Reporter:
         return untold(self.task.engine, self.task.policy.name)
 
 
-def _row(lane: Lane, expected: float, wire: Wire, band: Band | None, guarded: Mapping[str, int]) -> BackendRow:
+def _row(
+    lane: Lane, expected: float, wire: Wire, band: Band | None, guarded: Mapping[str, int], latency: Histogram
+) -> BackendRow:
     peer, row = lane.peer, lane.row
     return BackendRow(
         key=row.key,
@@ -262,7 +276,7 @@ def _row(lane: Lane, expected: float, wire: Wire, band: Band | None, guarded: Ma
         cancelled=row.cancelled,
         in_flight=peer.in_flight,
         codes=row.codes,
-        latency=row.latency,
+        latency=latency,
         failed_times=row.failed_times,
         joined_s=lane.joined_s,
         left_s=lane.left_s,
@@ -308,6 +322,8 @@ def _load(task: Task) -> Load:
         concurrency=plan.concurrency or None,
         connections=task.connection.connections,
         rps=plan.rps,
+        corrected=plan.corrected,
+        counts_errors=plan.counts_errors,
         timeout_s=plan.timeout_s,
         arrival=None if schedule is None else schedule.spelled,
         stages=() if schedule is None else tuple((each.seconds, each.first, each.last) for each in schedule.stages),

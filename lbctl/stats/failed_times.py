@@ -11,16 +11,18 @@ from collections.abc import Iterator, Mapping
 from lbctl.model import Code
 from lbctl.stats.histogram import Histogram, bucket_of
 
+_LONGEST_US = (1 << 32) - 1
+
 
 class _Times:
     """Counts of durations by bucket."""
 
     __slots__ = ("counts", "max_us", "min_us", "total_us")
 
-    def __init__(self, us: int) -> None:
+    def __init__(self) -> None:
         self.counts: dict[int, int] = {}
-        self.total_us = 0
-        self.min_us = self.max_us = us
+        self.total_us = self.max_us = 0
+        self.min_us = _LONGEST_US
 
     def record(self, us: int) -> None:
         bucket = bucket_of(us)
@@ -29,35 +31,45 @@ class _Times:
         self.min_us = min(self.min_us, us)
         self.max_us = max(self.max_us, us)
 
-    def histogram(self) -> Histogram:
-        made = Histogram()
+    def add_to(self, times: Histogram) -> None:
         for bucket, count in self.counts.items():
-            made.counts[bucket] = count
-        made.fold(sum(self.counts.values()), self.total_us, self.min_us, self.max_us)
-        return made
+            times.counts[bucket] += count
+        if self.counts:
+            times.fold(sum(self.counts.values()), self.total_us, self.min_us, self.max_us)
 
 
 class FailedTimes(Mapping[Code, Histogram]):
     """A histogram for each code that calls failed with; it is made when it is asked for."""
 
-    __slots__ = ("_times",)
+    __slots__ = ("_answered", "_times")
 
     def __init__(self) -> None:
         self._times: dict[Code, _Times] = {}
+        self._answered = _Times()
 
-    def record(self, code: Code, us: int) -> None:
-        """Add one failed call that took so many microseconds."""
+    def record(self, code: Code, us: int, *, answered: bool = False) -> None:
+        """Add one failed call that took so many microseconds; it may have been answered, if not well."""
         us = max(us, 0)
         found = self._times.get(code)
         if found is None:
-            found = self._times[code] = _Times(us)
+            found = self._times[code] = _Times()
         found.record(us)
+        if answered:
+            self._answered.record(us)
 
     def clear(self) -> None:
+        """Forget everything."""
         self._times.clear()
+        self._answered = _Times()
+
+    def add_answered_to(self, times: Histogram) -> None:
+        """Add those calls that were answered, whatever their code."""
+        self._answered.add_to(times)
 
     def __getitem__(self, code: Code) -> Histogram:
-        return self._times[code].histogram()
+        made = Histogram()
+        self._times[code].add_to(made)
+        return made
 
     def __iter__(self) -> Iterator[Code]:
         """The codes, those that came first at first."""

@@ -30,6 +30,8 @@ class Load:
     rps: float | None  # where it is one all the time
     timeout_s: float
     arrival: str | None = None  # constant | poisson | bursts:N | recorded; of an open loop
+    corrected: bool = True  # times of an open loop count from the plan, not from when a call was started
+    counts_errors: bool = False  # calls that failed and were answered are in the headline times
     stages: Sequence[tuple[float, float, float]] = ()  # seconds (inf for ever), first and last rate in calls/s
 
 

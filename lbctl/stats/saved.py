@@ -149,6 +149,8 @@ def _load(load: Part) -> Load:
         rps=load.maybe("rps"),
         timeout_s=load.number("timeout_s"),
         arrival=load.word("arrival"),
+        corrected=load.truth("latency_correction", default=True),
+        counts_errors=load.truth("count_errors", default=False),
         stages=tuple(map(_stage, load.parts("stages"))),
     )
 

@@ -15,14 +15,17 @@ Everything else goes through ``add_ok``, ``failed`` and ``cancel``, one call at 
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
+from typing import Final
 
-from lbctl.model import Code, Identity, Reply
+from lbctl.model import Code, Identity, Origin, Reply
 from lbctl.stats.errors import ErrorTable
 from lbctl.stats.failed_times import FailedTimes
 from lbctl.stats.first_byte import FirstByte
 from lbctl.stats.histogram import Histogram
 from lbctl.stats.report import ErrorGroup
 from lbctl.stats.streams import StreamTally
+
+_ANSWERS: Final = (Origin.SERVER, Origin.HTTP)
 
 
 class _Counts:
@@ -63,11 +66,12 @@ class _Counts:
         self.ok += count
         self.latency.fold(count, total_us, min_us, max_us)
 
-    def _fail(self, code: Code, lasted_us: int | None = None) -> None:
+    def _fail(self, reply: Reply, lasted_us: int | None = None) -> None:
+        code = reply.code
         self.errors += 1
         self.failures[code] = self.failures.get(code, 0) + 1
         if lasted_us is not None:
-            self.failed_times.record(code, lasted_us)
+            self.failed_times.record(code, lasted_us, answered=reply.origin in _ANSWERS or code is Code.OK)
 
 
 class BackendTally(_Counts):
@@ -98,7 +102,7 @@ class MethodTally(_Counts):
 
     def failed(self, reply: Reply) -> None:
         """Count one call that was not OK."""
-        self._fail(reply.code)
+        self._fail(reply)
 
 
 class Waited:
@@ -165,13 +169,13 @@ class Tally(_Counts):
 
         ``lasted_us`` is the headline time it took, where that is known.
         """
-        self._fail(reply.code, lasted_us)
+        self._fail(reply, lasted_us)
         if wait_us is not None:
             self.wait.record(wait_us)
         if backend is None:
             self._errors.add(reply, None)
             return
-        backend._fail(reply.code, lasted_us)
+        backend._fail(reply, lasted_us)
         self._errors.add(reply, backend.address)
 
     def cancel(self, backend: BackendTally | None, count: int = 1) -> None:

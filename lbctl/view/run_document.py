@@ -97,6 +97,8 @@ def _load(load: Load) -> Document:
         "arrival": load.arrival,
         "stages": [_stage(stage) for stage in load.stages],
         "timeout_s": load.timeout_s,
+        "latency_correction": load.corrected,
+        "count_errors": load.counts_errors,
     }
 
 

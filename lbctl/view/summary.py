@@ -126,9 +126,10 @@ def _seconds(seconds: float) -> str:
 
 def _mode(report: Report) -> str:
     load = report.load
+    errors = ", times with errors" if load.counts_errors else ""
     if load.mode == "closed":
-        return f"closed loop, {report.concurrency:,} in flight"
-    return f"open loop {pace_of(report)}, times from the plan"
+        return f"closed loop, {report.concurrency:,} in flight{errors}"
+    return f"open loop {pace_of(report)}, times from the {'plan' if load.corrected else 'start'}{errors}"
 
 
 def _policy(report: Report) -> str:

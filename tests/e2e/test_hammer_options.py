@@ -37,7 +37,11 @@ async def test_n_alone_sends_exactly_that_many(demo: Standing) -> None:
         "concurrency": 7,
         "connections": 1,
         "rps": None,
+        "arrival": None,
+        "stages": [],
         "timeout_s": 20.0,
+        "latency_correction": True,
+        "count_errors": False,
     }
 
 

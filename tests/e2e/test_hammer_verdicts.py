@@ -34,7 +34,11 @@ async def test_a_rate_sends_that_many_calls_a_second(demo: Standing) -> None:
         "concurrency": None,
         "connections": 1,
         "rps": 500.0,
+        "arrival": "constant",
+        "stages": [{"seconds": None, "first_rps": 500.0, "last_rps": 500.0}],
         "timeout_s": 0,
+        "latency_correction": True,
+        "count_errors": False,
     }
     assert document["duration_s"] >= 0.39  # the last of 200 calls is due 398 ms after the first
 

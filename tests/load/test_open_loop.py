@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
 
 from lbctl.load.loops import OpenLoop
@@ -66,6 +68,20 @@ async def test_a_stall_of_ours_is_charged_to_every_call_it_delayed() -> None:
     assert (latency.total, latency.max_us, service.max_us) == (301, 300_000, 1_000)
     assert abs(latency.quantile(0.5) - 151_000) < 1_510
     assert abs(rig.tally.wait.mean_us - 149_000) < 1_000
+    await rig.aclose()
+
+
+async def test_without_correction_a_stall_of_ours_is_charged_to_nobody() -> None:
+    rig = Rig(replace(paced(1000), corrected=False))
+    await rig.begin(1)
+    await rig.pass_(0.3)
+    rig.clock.advance(MS)
+    while rig.end(1).answer(50):
+        pass
+    latency = rig.tally.latency
+    assert latency.total == rig.engine.issued
+    assert abs(latency.quantile(0.5) - 1_000) < 10  # all that came due in the stall were started at its end
+    assert schedule(rig).starts.late == 298
     await rig.aclose()
 
 

@@ -30,6 +30,16 @@ def test_each_code_has_the_histogram_of_its_calls() -> None:
     assert len(found) == 0
 
 
+def test_those_that_were_answered_can_be_added_to_others() -> None:
+    found, times = FailedTimes(), Histogram()
+    times.record(10)
+    found.add_answered_to(times)
+    found.record(Code.NOT_FOUND, 300, answered=True)
+    found.record(Code.DEADLINE_EXCEEDED, 9_000)
+    found.add_answered_to(times)
+    assert (times.total, times.total_us, times.min_us, times.max_us) == (2, 310, 10, 300)
+
+
 @pytest.mark.parametrize(("q", "ms"), [(0.1, 15), (0.25, 20), (0.5, 35), (0.75, 40), (0.9, 50), (0.95, 50), (0.99, 50)])
 def test_percentiles_are_those_of_the_nearest_rank(q: float, ms: int) -> None:
     found = FailedTimes()
