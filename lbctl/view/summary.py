@@ -126,10 +126,9 @@ def _seconds(seconds: float) -> str:
 
 def _mode(report: Report) -> str:
     load = report.load
-    errors = ", times with errors" if load.counts_errors else ""
     if load.mode == "closed":
-        return f"closed loop, {report.concurrency:,} in flight{errors}"
-    return f"open loop {pace_of(report)}, times from the {'plan' if load.corrected else 'start'}{errors}"
+        return f"closed loop, {report.concurrency:,} in flight"
+    return f"open loop {pace_of(report)}, times from the {'plan' if load.corrected else 'start'}"
 
 
 def _policy(report: Report) -> str:
@@ -149,6 +148,7 @@ def _times(report: Report, *, verbose: bool) -> list[str]:
     lines = [
         f"  latency   {first}  {middle}",
         f"            p99 {named['p99']}  p99.9 {named['p99.9']}  max {duration(histogram.max_us)}",
+        *(["            also of calls that failed and were answered"] if report.load.counts_errors else []),
         *sure_lines(report, _WIDTH),
     ]
     if (report.load.mode == "open" or verbose) and report.service_time.total and report.wait.total:
