@@ -66,7 +66,8 @@ async def test_streams_are_attributed_like_any_call() -> None:
 async def test_an_open_loop_is_picked_by_grpc_too() -> None:
     async with backends(2) as servers:
         wanted = task("grpc:round_robin", requests=100)
-        report = await run_to_its_end(replace(wanted, plan=replace(wanted.plan, schedule=steady(500.0), concurrency=0)), servers)
+        plan = replace(wanted.plan, schedule=steady(500.0), concurrency=0)
+        report = await run_to_its_end(replace(wanted, plan=plan), servers)
     consistent(report, servers)
     assert [backend.unary for backend in servers] == [50, 50]
 
