@@ -23,7 +23,8 @@ class RequestFlags(Flags):
         option(
             "-d",
             "--data",
-            text="request message as JSON; @FILE reads a file, @ standard input",
+            text="request as JSON, or an array of them, sent in turn; @FILE reads a file, @ standard input; {{uuid}}, "
+            "{{int 1 9}} and others are drawn for each call",
             metavar="JSON",
             panel=_REQUEST,
         ),
