@@ -12,6 +12,7 @@ from lbctl.stats.histogram import Histogram
 from lbctl.stats.report import MethodRow, Report
 from lbctl.stats.saved import report_from
 from lbctl.stats.thresholds import parse_threshold
+from lbctl.view.html.page import run_page
 from lbctl.view.run_document import run_document
 from lbctl.view.summary import summary
 from tests.view.sample import sample
@@ -81,6 +82,13 @@ def test_methods_come_back_from_a_saved_run() -> None:
     found: Report = report_from(document)
     assert run_document(found)["methods"] == document["methods"]
     assert report_from({key: value for key, value in document.items() if key != "methods"}).methods == ()
+
+
+def test_the_page_has_a_table_of_them() -> None:
+    html = str(run_page(MIXED))
+    assert "<h2>Methods</h2>" in html
+    assert html.count('<span class="mono">shop.Cart/Get</span>') == 1
+    assert "<h2>Methods</h2>" not in str(run_page(sample(2, end_reason="completed")))
 
 
 def test_the_summary_has_a_line_for_each() -> None:

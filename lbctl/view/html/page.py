@@ -13,6 +13,7 @@ from lbctl.view.distribution import test_lines, verdict_words
 from lbctl.view.figures import stamp
 from lbctl.view.html import tables
 from lbctl.view.html.markup import Child, Html, data, el, text
+from lbctl.view.html.methods import methods
 from lbctl.view.html.style import STYLE
 from lbctl.view.html.times import by_percentile_chart, histogram_chart, over_time
 from lbctl.view.load_words import pace_of
@@ -41,6 +42,7 @@ def run_page(report: Report) -> str:
         _verdict(report),
         _tiles(report),
         section("Distribution", tables.distribution(report), note=_tests(report)),
+        _methods(report),
         el("div", histogram_chart(report), by_percentile_chart(report), cls="pair"),
         over_time(report),
         _thresholds(report),
@@ -184,6 +186,11 @@ def _tests(report: Report) -> str:
 
 def _error_count(report: Report) -> str:
     return f"{report.errors:,} of {report.completed:,} calls" if report.errors else ""
+
+
+def _methods(report: Report) -> Html | None:
+    found = methods(report)
+    return None if found is None else section("Methods", found)
 
 
 def _thresholds(report: Report) -> Html | None:
