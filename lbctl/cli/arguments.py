@@ -43,6 +43,24 @@ AnyServiceArgument: TypeAlias = Annotated[
         show_default=False,
     ),
 ]
+CalledServiceArgument: TypeAlias = Annotated[
+    str | None,
+    typer.Argument(
+        metavar="SERVICE",
+        help="key prefix, or last part of a name; optional with --backends",
+        parser=option_parser(parse_service),
+        show_default=False,
+    ),
+]
+MethodArgument: TypeAlias = Annotated[
+    str | None,
+    typer.Argument(
+        metavar="METHOD",
+        help="package.Service/Method, or the end of it if that is clear",
+        parser=option_parser(parse_method),
+        show_default=False,
+    ),
+]
 AddressesArgument: TypeAlias = Annotated[
     list[str],
     typer.Argument(

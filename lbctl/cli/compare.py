@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 import os
-from typing import TYPE_CHECKING, Annotated, Final
+from typing import TYPE_CHECKING, Final
 
-import typer
-
+from lbctl.cli.arguments import CalledServiceArgument, MethodArgument
 from lbctl.cli.compare_options import ContestFlags
 from lbctl.cli.connection_options import ConnectionFlags
 from lbctl.cli.guard_options import GuardFlags
@@ -45,18 +44,8 @@ FORMATS: Final = ("text", "json", "yaml", "csv", "html")
 
 @with_settings(layouts=True, outputs=FORMATS, headers=True, backends=True)
 def compare(
-    service: Annotated[
-        str | None,
-        typer.Argument(
-            metavar="SERVICE", help="key prefix, or last part of a name; optional with --backends", show_default=False
-        ),
-    ] = None,
-    method: Annotated[
-        str | None,
-        typer.Argument(
-            metavar="METHOD", help="package.Service/Method, or the end of it if that is clear", show_default=False
-        ),
-    ] = None,
+    service: CalledServiceArgument = None,
+    method: MethodArgument = None,
     *,
     contest: ContestFlags,
     load: AmountFlags,

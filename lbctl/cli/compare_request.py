@@ -10,7 +10,7 @@ from lbctl.cli.compare_options import DEFAULT_PAUSE_S, DEFAULT_ROUNDS, ORDERS, C
 from lbctl.cli.connection_options import ConnectionFlags
 from lbctl.cli.guard_options import GuardFlags
 from lbctl.cli.hammer_options import AmountFlags, LoadFlags
-from lbctl.cli.hammer_request import build
+from lbctl.cli.hammer_request import Asked, build
 from lbctl.cli.hash_key_options import HashKeyFlags
 from lbctl.cli.pacing_options import PacingFlags
 from lbctl.cli.request_data_options import DataFlags
@@ -71,23 +71,11 @@ def comparison_of(
     for policy in policies:
         load = LoadFlags(**{each.name: getattr(amount, each.name) for each in fields(amount)}, policy=policy)
         # Standard input can be read once: the first has read what all of them send.
-        asked = request if not requests else replace(request, data=None, binary_file=None)
+        message = request if not requests else replace(request, data=None, binary_file=None)
         keys = hash_keys if policy.keyed else HashKeyFlags()
-        found = build(
-            service,
-            method,
-            load,
-            asked,
-            stream,
-            connection,
-            settings,
-            environ,
-            hash_keys=keys,
-            again=again,
-            guards=guards,
-            pacing=pacing,
-            data=None if requests else data,
-        )
+        rest = DataFlags() if requests else data
+        asked = Asked(load, message, stream, connection, keys, again, guards, pacing, rest)
+        found = build(service, method, asked, settings, environ)
         requests.append(alike(found, requests[0]) if requests else found)
     order = contest.order or ORDERS[0]
     if order == "parallel":

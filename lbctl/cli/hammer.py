@@ -4,11 +4,9 @@ from __future__ import annotations
 
 import os
 from dataclasses import replace
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING
 
-import typer
-
-from lbctl.cli.arguments import parse_method, parse_service
+from lbctl.cli.arguments import CalledServiceArgument, MethodArgument
 from lbctl.cli.connection_options import ConnectionFlags
 from lbctl.cli.guard_options import GuardFlags
 from lbctl.cli.hammer_options import LoadFlags, ResultFlags
@@ -22,7 +20,6 @@ from lbctl.cli.retry_options import RetryFlags
 from lbctl.cli.run_options import RunFlags
 from lbctl.cli.search_options import SearchFlags, searching_of
 from lbctl.cli.settings import Settings
-from lbctl.cli.values import option_parser
 from lbctl.cli.verdict_options import VerdictFlags, conditions_of, thresholds_of
 from lbctl.view.outputs import OUTPUTS
 
@@ -56,24 +53,8 @@ EXAMPLES = (
 
 @with_settings(layouts=True, outputs=tuple(OUTPUTS), headers=True, backends=True)
 def hammer(
-    service: Annotated[
-        str | None,
-        typer.Argument(
-            metavar="SERVICE",
-            help="key prefix, or last part of a name; optional with --backends",
-            parser=option_parser(parse_service),
-            show_default=False,
-        ),
-    ] = None,
-    method: Annotated[
-        str | None,
-        typer.Argument(
-            metavar="METHOD",
-            help="package.Service/Method, or the end of it if that is clear",
-            parser=option_parser(parse_method),
-            show_default=False,
-        ),
-    ] = None,
+    service: CalledServiceArgument = None,
+    method: MethodArgument = None,
     *,
     load: LoadFlags,
     pacing: PacingFlags,
@@ -95,7 +76,7 @@ def hammer(
     from lbctl.cli import suggestions
     from lbctl.cli.ci import Ci
     from lbctl.cli.hammer_output import Sink
-    from lbctl.cli.hammer_request import build, slips, split_target
+    from lbctl.cli.hammer_request import Asked, build, slips, split_target
     from lbctl.cli.hammer_screens import caps_for, screens
     from lbctl.cli.hammer_verdict import forgiven
     from lbctl.commands.hammer import Tell
@@ -104,25 +85,14 @@ def hammer(
     look = suggestions.again(settings).command("ls")
     service, method = split_target(service, method, direct=direct, look=look)
     searching, load = searching_of(search, load, pacing, verdict)
-    wanted = build(
-        service,
-        method,
-        load,
-        request,
-        stream,
-        connection,
-        settings,
-        os.environ,
-        hash_keys=hash_keys,
-        again=again,
-        guards=guards,
-        pacing=pacing,
-        data=data,
+    asked = Asked(load, request, stream, connection, hash_keys, again, guards, pacing, data)
+    wanted = replace(
+        named.applied(build(service, method, asked, settings, os.environ)),
+        thresholds=thresholds_of(verdict, settings),
+        abort_on=conditions_of(verdict, settings),
+        searching=searching,
     )
     caps = caps_for(settings, result)
-    wanted = replace(wanted, thresholds=thresholds_of(verdict, settings), abort_on=conditions_of(verdict, settings))
-    wanted = named.applied(wanted)
-    wanted = replace(wanted, searching=searching)
     about = f"lbctl hammer {wanted.service}"
     with (
         Sink(settings, caps, result, wanted.service, strict=result.strict) as sink,

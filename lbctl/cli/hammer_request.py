@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 import sys
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
 from random import SystemRandom
 from typing import Final
 
@@ -57,30 +58,31 @@ def split_target(
     return service, method
 
 
-def build(
-    service: str,
-    method: str | None,
-    load: LoadFlags,
-    request: RequestFlags,
-    stream: StreamFlags,
-    connection: ConnectionFlags,
-    settings: Settings,
-    environ: Mapping[str, str],
-    hash_keys: HashKeyFlags | None = None,
-    again: RetryFlags | None = None,
-    guards: GuardFlags | None = None,
-    pacing: PacingFlags | None = None,
-    data: DataFlags | None = None,
-) -> Hammer:
+@dataclass(frozen=True, slots=True)
+class Asked:
+    """What was typed about a run, by the groups that the options come in."""
+
+    load: LoadFlags
+    request: RequestFlags
+    stream: StreamFlags = field(default_factory=StreamFlags)
+    connection: ConnectionFlags = field(default_factory=ConnectionFlags)
+    hash_keys: HashKeyFlags = field(default_factory=HashKeyFlags)
+    again: RetryFlags = field(default_factory=RetryFlags)
+    guards: GuardFlags = field(default_factory=GuardFlags)
+    pacing: PacingFlags = field(default_factory=PacingFlags)
+    data: DataFlags = field(default_factory=DataFlags)
+
+
+def build(service: str, method: str | None, asked: Asked, settings: Settings, environ: Mapping[str, str]) -> Hammer:
     """The whole request, every default in its place. Raises UsageError for options that contradict each other."""
-    if data is not None and data.mix is not None and method is not None:
+    load, request, connection, data = asked.load, asked.request, asked.connection, asked.data
+    if data.mix is not None and method is not None:
         raise UsageError(f"--mix names the methods, and {method} is one more", "leave METHOD out, or add it to the mix")
-    once = data is not None and data.data_order == Order.ONCE
-    plan = _plan(load, pacing or PacingFlags(), request, once=once)
-    repeating = configured(again or RetryFlags(), timeout_given=request.timeout is not None)
+    plan = _plan(load, asked.pacing, request, once=data.data_order == Order.ONCE)
+    repeating = configured(asked.again, timeout_given=request.timeout is not None)
     found = balanced(repeating.config, load.policy, settings.policy)
     policy = chosen(found.policy, load.policy_opt, settings)
-    around = guarded(guards or GuardFlags(), repeating.config, policy, balanced=load.policy is None)
+    around = guarded(asked.guards, repeating.config, policy, balanced=load.policy is None)
     explain = load.explain_call or int(load.explain)
     if explain and policy.name in GRPC_POLICIES:
         raise UsageError("--explain: gRPC's own balancers do not tell why", "name one of lbctl's: lbctl policies")
@@ -88,10 +90,10 @@ def build(
         service=service,
         method=method,
         policy=policy,
-        hash_key=source_for(policy, hash_keys or HashKeyFlags()),
+        hash_key=source_for(policy, asked.hash_keys),
         plan=plan,
         seed=SystemRandom().randrange(_SEEDS) if load.seed is None else load.seed,
-        payload=payload_of(request, data or DataFlags(), _streaming(stream, plan.timeout_s), environ),
+        payload=payload_of(request, data, _streaming(asked.stream, plan.timeout_s), environ),
         reach=settings.reach,
         connection=_connection(connection, settings.reach.connect_timeout_s),
         engine=connection.engine or DEFAULT_ENGINE,

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, TypeVar
 
 from lbctl.cli.options import detail
-from lbctl.cli.request_options import RequestFlags, StreamFlags
+from lbctl.cli.request_options import RequestFlags
 from lbctl.cli.settings import Settings
 from lbctl.cli.weight_options import AutoFlags, RuleFlags
 from lbctl.errors import ExitCode, NotFound, UsageError
@@ -142,9 +142,8 @@ def _load(
 ) -> Hammer:
     """The load that measures: every instance in turn, at a small rate, and what is slow is waited for."""
     from lbctl.balance.policies.round_robin import POLICY
-    from lbctl.cli.connection_options import ConnectionFlags
     from lbctl.cli.hammer_options import LoadFlags
-    from lbctl.cli.hammer_request import build
+    from lbctl.cli.hammer_request import Asked, build
 
     timeout_s = DEFAULT_TIMEOUT_S if request.timeout is None else request.timeout
     load = LoadFlags(
@@ -152,7 +151,7 @@ def _load(
     )
     calls = replace(request, timeout=timeout_s)
     bare = replace(settings, health_check=None)  # who is out of the rotation of others is measured too
-    return build(service, method, load, calls, StreamFlags(), ConnectionFlags(), bare, os.environ)
+    return build(service, method, Asked(load, calls), bare, os.environ)
 
 
 def _run(wanted: Auto, load: Hammer | None, saved: Path | None, settings: Settings, printer: WeightPrinter) -> int:
