@@ -21,6 +21,7 @@ OTHERS = {
     "test_grpcio.py": "runs the others",
     "test_model.py": "a session, without a network",
     "test_fuzz.py": "a session, without a network",
+    "test_posting.py": "a session, without a network",
     "test_properties.py": "a session, without a network",
     "test_whole_reply.py": "a session, without a network",
     "test_windows.py": "a session, without a network",
