@@ -97,6 +97,7 @@ async def test_replies_that_a_check_is_false_of_are_errors_and_that_is_1(
         "code": "OK",
         "origin": "client",
         "message": f"check failed: {check}",
+        "example": f"check failed: {check}",
         "count": 30,
         "backends": {first: 30},
     }

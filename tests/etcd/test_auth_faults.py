@@ -48,9 +48,10 @@ async def expired() -> None:
 
 
 async def goes_on(mirror: Mirror, root: Etcd) -> None:
-    await root.put(PREFIX + b"last", b"v")
+    value = b"%d" % len(mirror.steps)  # another one each time: what was there before is no sign of anything
+    await root.put(PREFIX + b"last", value)
     await mirror.agrees_with(root, PREFIX)
-    assert mirror.state[PREFIX + b"last"] == b"v"
+    assert mirror.state[PREFIX + b"last"] == value
 
 
 async def test_an_expired_token_is_replaced_once_however_many_calls_find_out(guarded: Member) -> None:
