@@ -9,43 +9,27 @@ from typing import Annotated, NoReturn
 import typer
 
 from lbctl import __version__
-from lbctl.cli import bench as _bench
-from lbctl.cli import compare as _compare
-from lbctl.cli import demo as _demo
-from lbctl.cli import deregister as _deregister
-from lbctl.cli import doctor as _doctor
-from lbctl.cli import drain as _drain
-from lbctl.cli import hammer as _hammer
-from lbctl.cli import health as _health
-from lbctl.cli import ls as _ls
-from lbctl.cli import policies as _policies
-from lbctl.cli import register as _register
-from lbctl.cli import report as _report
-from lbctl.cli import watch as _watch
-from lbctl.cli import weight as _weight
 from lbctl.cli.failures import guarded
 from lbctl.cli.flags import GroupedCommand
 from lbctl.cli.help import Listed, first_contact, root_help
 from lbctl.cli.options import root_options
 
 LISTED: tuple[Listed, ...] = (
-    Listed("look", "ls", _ls.SUMMARY, _ls.ls, _ls.ABOUT, _ls.EXAMPLES),
-    Listed("look", "watch", _watch.SUMMARY, _watch.watch, _watch.ABOUT, _watch.EXAMPLES),
-    Listed("look", "health", _health.SUMMARY, _health.health, _health.ABOUT, _health.EXAMPLES),
-    Listed("look", "doctor", _doctor.SUMMARY, _doctor.doctor, _doctor.ABOUT, _doctor.EXAMPLES),
-    Listed("load", "hammer", _hammer.SUMMARY, _hammer.hammer, _hammer.ABOUT, _hammer.EXAMPLES),
-    Listed("load", "compare", _compare.SUMMARY, _compare.compare, _compare.ABOUT, _compare.EXAMPLES),
-    Listed("load", "report", _report.SUMMARY, _report.report, _report.ABOUT, _report.EXAMPLES),
-    Listed("load", "policies", _policies.SUMMARY, _policies.policies, _policies.ABOUT, _policies.EXAMPLES),
-    Listed("load", "bench", _bench.SUMMARY, _bench.bench, _bench.ABOUT, _bench.EXAMPLES),
-    Listed("change", "register", _register.SUMMARY, _register.register, _register.ABOUT, _register.EXAMPLES),
-    Listed(
-        "change", "deregister", _deregister.SUMMARY, _deregister.deregister, _deregister.ABOUT, _deregister.EXAMPLES
-    ),
-    Listed("change", "weight", _weight.SUMMARY, _weight.weight, _weight.ABOUT, _weight.EXAMPLES),
-    Listed("change", "drain", _drain.DRAIN_SUMMARY, _drain.drain, _drain.DRAIN_ABOUT, _drain.DRAIN_EXAMPLES),
-    Listed("change", "undrain", _drain.UNDRAIN_SUMMARY, _drain.undrain, _drain.UNDRAIN_ABOUT, _drain.UNDRAIN_EXAMPLES),
-    Listed("try", "demo", _demo.SUMMARY, _demo.demo, _demo.ABOUT, _demo.EXAMPLES, _demo.OPTIONS),
+    Listed("look", "ls", "services in etcd, or the instances of one service", "ls"),
+    Listed("look", "watch", "live view of one service in the registry", "watch"),
+    Listed("look", "health", "grpc.health.v1 of every backend", "health"),
+    Listed("look", "doctor", "find what is wrong: etcd, keys, weights, health, balance, lag", "doctor"),
+    Listed("load", "hammer", "load through a balancing policy, live per-backend view", "hammer"),
+    Listed("load", "compare", "several policies under the same load, round after round", "compare"),
+    Listed("load", "report", "saved runs again, in any format, or compared", "report"),
+    Listed("load", "policies", "the balancing policies, or how one of them works", "policies"),
+    Listed("load", "bench", "what a pick of each policy costs here: time, memory", "bench"),
+    Listed("change", "register", "register an instance and keep it registered", "register"),
+    Listed("change", "deregister", "delete registrations, such as what a crash left behind", "deregister"),
+    Listed("change", "weight", "change weights in the registry, also by measurement", "weight"),
+    Listed("change", "drain", "take instances out of the rotation of every client", "drain", "DRAIN"),
+    Listed("change", "undrain", "put drained instances back as they were", "drain", "UNDRAIN"),
+    Listed("try", "demo", "start etcd and gRPC backends on this machine", "demo"),
 )
 
 
@@ -83,7 +67,8 @@ def build(arguments: Sequence[str]) -> typer.Typer:
         if alone and listed.name != first:
             app.command(listed.name)(_unmeant)
         else:
-            app.command(listed.name, cls=GroupedCommand, help=listed.help, **listed.options)(listed.function)
+            command = listed.load()
+            app.command(listed.name, cls=GroupedCommand, help=command.help, **command.options)(command.function)
     app.command("version")(_version)
     app.command("help")(_help)
     return app

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from lbctl.cli.flags import Flags, one_of, option
+from lbctl.cli.help import Command
 from lbctl.cli.options import with_settings
 from lbctl.cli.settings import Settings
 from lbctl.cli.values import parse_count
@@ -18,7 +19,6 @@ if TYPE_CHECKING:
     from lbctl.balance.policies.base import Policy
     from lbctl.commands.bench import Bench, Cost, Strategy
 
-SUMMARY = "what a pick of each policy costs here: time, memory"
 ABOUT = """\
 Measure what a call costs a policy, by number of backends: the pick, what is learnt when the call ends, the time to
 build a picker, and the memory it keeps. Keys are new with every call; AGAIN is a pick with a key that was picked
@@ -147,3 +147,6 @@ class _Progress:
     def end(self) -> None:
         if self._shown:
             print("\r\x1b[K", end="", file=sys.stderr, flush=True)  # noqa: T201
+
+
+COMMAND = Command(bench, ABOUT, EXAMPLES)

@@ -11,6 +11,7 @@ from lbctl.cli.connection_options import ConnectionFlags
 from lbctl.cli.guard_options import GuardFlags
 from lbctl.cli.hammer_options import AmountFlags, ScreenFlags
 from lbctl.cli.hash_key_options import HashKeyFlags
+from lbctl.cli.help import Command
 from lbctl.cli.options import detail, with_settings
 from lbctl.cli.pacing_options import PacingFlags
 from lbctl.cli.request_data_options import DataFlags
@@ -24,7 +25,6 @@ if TYPE_CHECKING:
     from lbctl.commands.hammer import Tell
     from lbctl.commands.screen import CompareScreen
 
-SUMMARY = "several policies under the same load, round after round"
 ABOUT = """\
 Put the same load on a service through several policies, and tell what each does better or worse than the first.
 
@@ -121,3 +121,6 @@ def _run(settings: Settings | None, wanted: Compare, screen: CompareScreen, tell
             return await run(etcd, SystemClock(), wanted, screen, tell)
 
     return run_fast(work())
+
+
+COMMAND = Command(compare, ABOUT, EXAMPLES)

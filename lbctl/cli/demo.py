@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from lbctl.cli.help import Command
 from lbctl.cli.layouts import WRITERS
 from lbctl.cli.options import with_settings
 from lbctl.cli.settings import Settings
@@ -15,7 +16,6 @@ from lbctl.cli.settings import Settings
 if TYPE_CHECKING:
     from lbctl.demo.scene import Facts
 
-SUMMARY = "start etcd and gRPC backends on this machine"
 ABOUT = """\
 Start a real etcd and real gRPC backends on 127.0.0.1, and register the backends.
 
@@ -145,3 +145,6 @@ def _describe(facts: Facts) -> None:
     from lbctl.demo.notice import standing
 
     print(standing(facts), flush=True)  # noqa: T201
+
+
+COMMAND = Command(demo, ABOUT, EXAMPLES, OPTIONS)

@@ -6,6 +6,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from lbctl.cli.arguments import AddressesArgument, ServiceArgument
+from lbctl.cli.help import Command
 from lbctl.cli.options import with_settings
 from lbctl.cli.rotation import where_of
 from lbctl.cli.settings import Settings
@@ -20,7 +21,6 @@ if TYPE_CHECKING:
     from lbctl.commands.rewriting import Registered
     from lbctl.discovery.change_report import ChangeReport
 
-SUMMARY = "delete registrations, such as what a crash left behind"
 ABOUT = """\
 Delete the keys of instances, for every client; an address that has several keys loses all of them.
 
@@ -84,3 +84,6 @@ def _offered(
         warning="" if remaining else f"no instance of {name} is left",
         write=written,
     )
+
+
+COMMAND = Command(deregister, ABOUT, EXAMPLES)

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Final
 from lbctl.cli.arguments import AnyServiceArgument
 from lbctl.cli.check_options import backends_option, exit_zero_option, timeout_option
 from lbctl.cli.flags import Flags, one_of, option, switch
+from lbctl.cli.help import Command
 from lbctl.cli.options import with_settings
 from lbctl.cli.policy_options import parse_policy
 from lbctl.cli.settings import Settings
@@ -25,7 +26,6 @@ if TYPE_CHECKING:
     from lbctl.doctor.finding import Check, Level
     from lbctl.view.caps import Caps
 
-SUMMARY = "find what is wrong: etcd, keys, weights, health, balance, lag"
 ABOUT = """\
 Examine etcd, the registrations and the backends of a service, or of all services, and say what is wrong.
 
@@ -245,3 +245,6 @@ def _text(found: Diagnosis, settings: Settings, caps: Caps) -> str:
         case "short":
             return doctor_short(found)
     return doctor_text(found, Look(caps.out_style, caps.out_glyphs, caps.out_width))
+
+
+COMMAND = Command(doctor, ABOUT, EXAMPLES)

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from lbctl.cli.arguments import AddressesArgument, ServiceArgument
+from lbctl.cli.help import Command
 from lbctl.cli.options import with_settings
 from lbctl.cli.settings import Settings
 from lbctl.cli.weight_options import RevertFlags, WriteFlags
@@ -13,7 +14,6 @@ from lbctl.cli.writing import FORMATS, refuse_unasked, settle
 if TYPE_CHECKING:
     from lbctl.cli.rotation import Plan
 
-DRAIN_SUMMARY = "take instances out of the rotation of every client"
 DRAIN_ABOUT = """\
 Take registered instances out of the rotation, for every client: they stay registered, and nobody picks them.
 
@@ -28,7 +28,6 @@ DRAIN_EXAMPLES = (
     "lbctl drain echo 127.0.0.1:50061 -y --revert-after 5m",
     "lbctl drain echo 127.0.0.1:50061 --dry-run",
 )
-UNDRAIN_SUMMARY = "put drained instances back as they were"
 UNDRAIN_ABOUT = """\
 Put instances that lbctl drain took out back into the rotation, with the weight that they had.
 
@@ -81,3 +80,7 @@ def _offer(
         back_after_s=revert.revert_after if revert else None,
     )
     return settle(offered(service, turn, settings), write, printer)
+
+
+DRAIN = Command(drain, DRAIN_ABOUT, DRAIN_EXAMPLES)
+UNDRAIN = Command(undrain, UNDRAIN_ABOUT, UNDRAIN_EXAMPLES)

@@ -11,6 +11,7 @@ from lbctl.cli.connection_options import ConnectionFlags
 from lbctl.cli.guard_options import GuardFlags
 from lbctl.cli.hammer_options import LoadFlags, ResultFlags
 from lbctl.cli.hash_key_options import HashKeyFlags
+from lbctl.cli.help import Command
 from lbctl.cli.options import detail, with_settings
 from lbctl.cli.output_options import OutputFlags
 from lbctl.cli.pacing_options import PacingFlags
@@ -27,7 +28,6 @@ if TYPE_CHECKING:
     from lbctl.commands.hammer import Finished, Hammer, Tell
     from lbctl.view.screens import RunScreen
 
-SUMMARY = "load through a balancing policy, live per-backend view"
 ABOUT = """\
 Put load on a service through an embedded client-side balancer, and show what each backend got.
 
@@ -128,3 +128,6 @@ def _run(settings: Settings | None, request: Hammer, screen: RunScreen, tell: Te
             return await run(etcd, SystemClock(), request, screen, tell)
 
     return run_fast(work())
+
+
+COMMAND = Command(hammer, ABOUT, EXAMPLES)

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Final
 from lbctl.cli.arguments import AnyServiceArgument
 from lbctl.cli.check_options import backends_option, exit_zero_option, timeout_option
 from lbctl.cli.flags import Flags, option, switch
+from lbctl.cli.help import Command
 from lbctl.cli.options import with_settings
 from lbctl.cli.settings import Settings
 from lbctl.cli.values import parse_positive_duration
@@ -19,7 +20,6 @@ if TYPE_CHECKING:
     from lbctl.discovery.checkup import Checkup, Row
     from lbctl.view.caps import Caps
 
-SUMMARY = "grpc.health.v1 of every backend"
 ABOUT = """\
 Ask every backend of a service, or of all services, for its health by grpc.health.v1.
 
@@ -208,3 +208,6 @@ def _watch(request: HealthCheck, settings: Settings) -> int:
     asyncio.run(work())
     number = ended[0] if ended else None
     return ExitCode.OK if number in (None, signal.SIGINT, signal.SIGTERM) else 128 + number
+
+
+COMMAND = Command(health, ABOUT, EXAMPLES)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
+from importlib import import_module
 from typing import Any
 
 from lbctl.cli.layouts import LAYOUTS
@@ -17,12 +18,9 @@ _GROUPS = {
 
 
 @dataclass(frozen=True, slots=True)
-class Listed:
-    """A command as the help lists it. ``about`` and ``examples`` are its own help; ``options`` go to typer."""
+class Command:
+    """What runs, and its own help: what it is ``about``, and ``examples``; ``options`` go to typer."""
 
-    group: str
-    name: str
-    summary: str
     function: Callable[..., int | None]
     about: str
     examples: tuple[str, ...]
@@ -33,6 +31,22 @@ class Listed:
         """The help text in the form typer leaves alone: a paragraph that starts with a backspace is not rewrapped."""
         lines = "\n".join(f"  {example}" for example in self.examples)
         return f"{self.about}\n\n\b\nExamples:\n{lines}"
+
+
+@dataclass(frozen=True, slots=True)
+class Listed:
+    """A command as the help lists it; ``module`` of this package has it as ``attribute``, and is imported for it."""
+
+    group: str
+    name: str
+    summary: str
+    module: str
+    attribute: str = "COMMAND"
+
+    def load(self) -> Command:
+        """Import the command: each takes some milliseconds, and most command lines mean one of them."""
+        found: Command = getattr(import_module(f"lbctl.cli.{self.module}"), self.attribute)
+        return found
 
 
 def root_help(commands: Iterable[Listed]) -> str:

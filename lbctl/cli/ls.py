@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 
 from lbctl.cli.arguments import AnyServiceArgument
 from lbctl.cli.explaining import explain_key
+from lbctl.cli.help import Command
 from lbctl.cli.ls_options import Check, Everything, Expect, Explain, Follow, Label, Sort
 from lbctl.cli.options import with_settings
 from lbctl.cli.settings import Settings
@@ -23,7 +24,6 @@ if TYPE_CHECKING:
     from lbctl.rpc.access import Access
     from lbctl.suggestion import Again
 
-SUMMARY = "services in etcd, or the instances of one service"
 ABOUT = """\
 List the services that etcd knows, or the instances of one of them. An address that has several keys is one instance.
 
@@ -159,3 +159,6 @@ def _list(config: EtcdConfig, request: Ls, printer: LsPrinter, *, watch: bool) -
             raise
         return ExitCode.OK
     return ExitCode.OK if expectation is None or expectation.is_met else ExitCode.CHECK_FAILED
+
+
+COMMAND = Command(ls, ABOUT, EXAMPLES)

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from lbctl.cli.help import Command
 from lbctl.cli.options import with_settings
 from lbctl.cli.settings import Settings
 
@@ -14,7 +15,6 @@ if TYPE_CHECKING:
     from lbctl.balance.guide import Explained
     from lbctl.balance.policies.base import Policy
 
-SUMMARY = "the balancing policies, or how one of them works"
 ABOUT = """\
 List the policies that --policy takes, or explain one of them: its rule with a worked table, its options, what can be
 expected of it and how that is judged, and the first picks its real picker makes in an example."""
@@ -88,3 +88,6 @@ def _for_people(policies: list[Policy], settings: Settings) -> str:
     if not settings.quiet:
         print(_MORE, file=sys.stderr, flush=True)  # noqa: T201
     return "\n".join(policies_list(policies, theme.Look(caps.out_style, caps.out_glyphs), caps.out_width))
+
+
+COMMAND = Command(policies, ABOUT, EXAMPLES)

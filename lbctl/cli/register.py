@@ -11,6 +11,7 @@ import typer
 
 from lbctl.cli.arguments import parse_service
 from lbctl.cli.flags import Flags, option, switch
+from lbctl.cli.help import Command
 from lbctl.cli.layouts import WRITERS
 from lbctl.cli.lease_values import parse_ttl
 from lbctl.cli.options import with_settings
@@ -29,7 +30,6 @@ if TYPE_CHECKING:
     from lbctl.etcd.config import EtcdConfig
     from lbctl.model import Endpoint
 
-SUMMARY = "register an instance and keep it registered"
 ABOUT = f"""\
 Register an instance under a lease, and keep the lease alive until Ctrl-C, or until COMMAND ends; then deregister it.
 
@@ -277,3 +277,6 @@ def _told(stands: Stands, request: Register) -> str:
     lease = "without a lease" if request.ttl_s is None else f"under lease {stands.lease:x} of {request.ttl_s}s"
     until = "until the command ends" if request.command else "until Ctrl-C"
     return f"registered {masked_text(stands.key)} -> {masked_text(stands.value)} {lease}, {until}"
+
+
+COMMAND = Command(register, ABOUT, EXAMPLES)

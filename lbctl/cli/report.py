@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Final
 import typer
 
 from lbctl.cli.flags import Flags, option, switch
+from lbctl.cli.help import Command
 from lbctl.cli.options import with_settings
 from lbctl.cli.pages import refuse_terminal
 from lbctl.cli.settings import Settings
@@ -22,7 +23,6 @@ if TYPE_CHECKING:
     from lbctl.stats.regression import Limit
     from lbctl.view.theme import Look
 
-SUMMARY = "saved runs again, in any format, or compared"
 ABOUT = """\
 Show a run that hammer --save wrote, as hammer showed it or in another format; several are compared.
 
@@ -191,3 +191,6 @@ def _put(text: str, out: str | None) -> None:
         Path(out).write_text(text + "\n", encoding="utf-8")
     except OSError as error:
         raise UsageError(f"--out: cannot write {out}: {(error.strerror or str(error)).lower()}") from None
+
+
+COMMAND = Command(report, ABOUT, EXAMPLES)

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from lbctl.cli.arguments import ServiceArgument
+from lbctl.cli.help import Command
 from lbctl.cli.options import with_settings
 from lbctl.cli.settings import Settings
 from lbctl.cli.values import option_parser, parse_positive_duration
@@ -21,7 +22,6 @@ if TYPE_CHECKING:
     from lbctl.etcd.config import EtcdConfig
     from lbctl.view.caps import Caps
 
-SUMMARY = "live view of one service in the registry"
 ABOUT = """\
 Follow one service: its keys, weights, leases and health, through restarts of etcd.
 
@@ -119,3 +119,6 @@ def _text_line(told: Told, at: datetime) -> str:
     from lbctl.view.event_line import event_line
 
     return event_line(told.event, at)
+
+
+COMMAND = Command(watch, ABOUT, EXAMPLES)

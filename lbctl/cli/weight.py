@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from lbctl.cli.arguments import ServiceArgument
+from lbctl.cli.help import Command
 from lbctl.cli.options import with_settings
 from lbctl.cli.request_options import RequestFlags
 from lbctl.cli.settings import Settings
@@ -21,7 +22,6 @@ if TYPE_CHECKING:
     from lbctl.cli.weight_output import WeightPrinter
     from lbctl.commands.weight import Wish
 
-SUMMARY = "change weights in the registry, also by measurement"
 ABOUT = """\
 Write weights of registered instances, for every client: lbctl weight SERVICE ADDRESS=WEIGHT ...
 
@@ -122,3 +122,6 @@ def _by_hand(
         back_after_s=revert.revert_after,
     )
     return settle(offered(service, turn, settings), write, printer)
+
+
+COMMAND = Command(weight, ABOUT, EXAMPLES)

@@ -56,7 +56,7 @@ def test_the_help_of_a_command_has_its_examples_line_by_line(name: str, lbctl: L
     said = lbctl(name, "-h")
     assert said.status == 0
     assert said.out == lbctl("help", name).out
-    listed = next(each for each in LISTED if each.name == name)
+    listed = next(each for each in LISTED if each.name == name).load()
     assert listed.examples
     for example in listed.examples:
         assert f"    {example}\n" in said.out
