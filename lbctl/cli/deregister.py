@@ -47,8 +47,7 @@ def deregister(service: ServiceArgument, addresses: AddressesArgument, *, write:
 def _offered(
     service: str, addresses: Sequence[str], settings: Settings, note: Callable[[str], None]
 ) -> Proposal[ChangeReport]:
-    import asyncio
-
+    from lbctl.cli.loop import run_plain
     from lbctl.cli.registry import etcd_config
     from lbctl.clock import SystemClock
     from lbctl.commands.deregister import left, planned, report, with_notes
@@ -71,7 +70,7 @@ def _offered(
             tell(replace(shown, state=WRITTEN, revision=await write(etcd, plan)))
             await tidied(etcd, notes.stale, plan, note)
 
-    found, plan, notes = asyncio.run(prepared())
+    found, plan, notes = run_plain(prepared())
     shown = report(found, plan, SystemClock().wall())
     remaining, name, keeper = left(found, plan), found.service.name, keeper_of(found.service.layout)
     return Proposal(

@@ -15,8 +15,7 @@ _OUTPUTS = ("table", "wide", "json", "yaml")
 
 def explain_key(key: str, settings: Settings) -> int:
     """Print what every layout makes of one key."""
-    import asyncio
-
+    from lbctl.cli.loop import run_plain
     from lbctl.cli.reading_progress import reading
     from lbctl.cli.registry import etcd_config
     from lbctl.cli.suggestions import again
@@ -35,7 +34,7 @@ def explain_key(key: str, settings: Settings) -> int:
             async with Etcd(etcd_config(settings)) as etcd:
                 return await explain(etcd, request, tell)
 
-    print(_text(asyncio.run(work()), settings))  # noqa: T201
+    print(_text(run_plain(work()), settings))  # noqa: T201
     return 0
 
 

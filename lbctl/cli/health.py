@@ -113,9 +113,9 @@ def _request(service: str | None, flags: HealthFlags, settings: Settings) -> Hea
 
 def _check(request: HealthCheck, settings: Settings) -> bool:
     """Ask once and print; whether all is well."""
-    import asyncio
     from contextlib import AsyncExitStack
 
+    from lbctl.cli.loop import run_plain
     from lbctl.cli.registry import etcd_config
     from lbctl.cli.screens import caps_of
     from lbctl.commands.health import run
@@ -127,7 +127,7 @@ def _check(request: HealthCheck, settings: Settings) -> bool:
             etcd = None if direct else await owned.enter_async_context(Etcd(etcd_config(settings)))
             return await run(etcd, request)
 
-    found = asyncio.run(work())
+    found = run_plain(work())
     one = request.which.service is not None or bool(request.given)
     _print(found, settings, caps_of(settings), one=one)
     return found.healthy

@@ -1,4 +1,4 @@
-"""The event loop of commands that measure: uvloop where it is installed, asyncio's own elsewhere.
+"""The event loop of commands; of those that measure it is uvloop where that is installed, asyncio's own elsewhere.
 
 The engine works in callbacks, and a loop only reports what they raise. A bug there would leave calls that never end, so
 it ends the run.
@@ -25,6 +25,23 @@ def run_fast(work: Coroutine[Any, Any, T]) -> T:
         return asyncio.run(_watched(work))
     with asyncio.Runner(loop_factory=new_event_loop) as runner:
         return runner.run(_watched(work))
+
+
+def run_plain(work: Coroutine[Any, Any, T]) -> T:
+    """Run to the end on asyncio's own loop and return the result.
+
+    asyncio spells its task on the way out, the result included, and for that of a big registry takes a tenth of a
+    second: here the task has none.
+    """
+    import asyncio
+
+    results: list[T] = []
+
+    async def leave_it_here() -> None:
+        results.append(await work)
+
+    asyncio.run(leave_it_here())
+    return results[0]
 
 
 async def _watched(work: Coroutine[Any, Any, T]) -> T:

@@ -135,6 +135,7 @@ def _list(config: EtcdConfig, request: Ls, printer: LsPrinter, *, watch: bool) -
     import asyncio
 
     from lbctl.cli.listeners import while_read
+    from lbctl.cli.loop import run_plain
     from lbctl.cli.reading_progress import reading
     from lbctl.commands.ls import run
     from lbctl.commands.ls_stream import stream
@@ -153,7 +154,7 @@ def _list(config: EtcdConfig, request: Ls, printer: LsPrinter, *, watch: bool) -
             return listing
 
     try:
-        expectation = asyncio.run(work()).expectation
+        expectation = run_plain(work()).expectation
     except KeyboardInterrupt:
         if not watch:
             raise

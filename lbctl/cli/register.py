@@ -132,6 +132,7 @@ def register(
     import asyncio
 
     from lbctl.cli.change_output import ChangePrinter
+    from lbctl.cli.loop import run_plain
     from lbctl.cli.registry import etcd_config
     from lbctl.cli.suggestions import again
     from lbctl.clock import SystemClock
@@ -141,7 +142,7 @@ def register(
     _refuse_contradictions(how, command or (), write, settings)
     printer = ChangePrinter(settings)
     config = etcd_config(settings)
-    found = asyncio.run(_looked(config, request))
+    found = run_plain(_looked(config, request))
     shown = report(request, found, SystemClock().wall())
     if write.dry_run:
         printer.found(shown)

@@ -44,8 +44,7 @@ def where_of(service: str, settings: Settings) -> Where:
 
 def offered(service: str, turn: Turn, settings: Settings) -> Proposal[WeightReport]:
     """Read a service and plan what to write."""
-    import asyncio
-
+    from lbctl.cli.loop import run_plain
     from lbctl.cli.registry import etcd_config
     from lbctl.clock import SystemClock
     from lbctl.commands.weight import left_in_rotation, report
@@ -53,7 +52,7 @@ def offered(service: str, turn: Turn, settings: Settings) -> Proposal[WeightRepo
     from lbctl.discovery.rotation import unheeded
 
     config = etcd_config(settings)
-    found, turning = asyncio.run(_prepared(config, where_of(service, settings), turn.plan))
+    found, turning = run_plain(_prepared(config, where_of(service, settings), turn.plan))
     shown = report(found, turning.rewrites, SystemClock().wall(), action=turn.action)
     remark = remarks(turning.remark, unheeded(found.service.layout))
     shown = replace(shown, note=remark, undo=turning.undo if turn.back_after_s is None else "")

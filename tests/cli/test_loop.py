@@ -7,7 +7,7 @@ from socket import socketpair
 
 import pytest
 
-from lbctl.cli.loop import run_fast
+from lbctl.cli.loop import run_fast, run_plain
 
 
 def raising(error: BaseException) -> Callable[[], None]:
@@ -88,3 +88,22 @@ def test_what_the_work_itself_raises_is_raised() -> None:
 
     with pytest.raises(ValueError, match="mine"):
         run_fast(work())
+
+
+class Huge:
+    """Something that takes long to spell."""
+
+    spelled = 0
+
+    def __repr__(self) -> str:
+        self.spelled += 1
+        return "huge"
+
+
+def test_what_a_command_found_is_not_spelled_on_the_way_out() -> None:
+    async def work() -> Huge:
+        return huge
+
+    huge = Huge()
+    assert run_plain(work()) is huge
+    assert huge.spelled == 0
