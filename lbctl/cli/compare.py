@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
 from lbctl.cli.arguments import CalledServiceArgument, MethodArgument
 from lbctl.cli.compare_options import ContestFlags
@@ -19,11 +19,6 @@ from lbctl.cli.request_options import RequestFlags, StreamFlags
 from lbctl.cli.retry_options import RetryFlags
 from lbctl.cli.run_options import RunFlags
 from lbctl.cli.settings import Settings
-
-if TYPE_CHECKING:
-    from lbctl.commands.compare import Compare, Compared
-    from lbctl.commands.hammer import Tell
-    from lbctl.commands.screen import CompareScreen
 
 ABOUT = """\
 Put the same load on a service through several policies, and tell what each does better or worse than the first.
@@ -65,31 +60,19 @@ def compare(
     from lbctl.cli import suggestions
     from lbctl.cli.compare_output import ComparisonSink
     from lbctl.cli.compare_request import comparison_of
-    from lbctl.cli.hammer_request import slips, split_target
+    from lbctl.cli.hammer_request import Asked, slips, split_target
+    from lbctl.cli.measuring import measured
     from lbctl.cli.screens import caps_of
+    from lbctl.clock import SystemClock
+    from lbctl.commands.compare import run
     from lbctl.commands.hammer import Tell
     from lbctl.view.compare_screens import compare_screen
 
     direct = connection.backends is not None
     look = suggestions.again(settings).command("ls")
     service, method = split_target(service, method, direct=direct, command="compare", look=look)
-    wanted = comparison_of(
-        service,
-        method,
-        contest,
-        load,
-        request,
-        stream,
-        connection,
-        settings,
-        os.environ,
-        hash_keys=hash_keys,
-        again=again,
-        guards=guards,
-        pacing=pacing,
-        data=data,
-        named=named,
-    )
+    asked = Asked(load.of_a_policy(), request, stream, connection, hash_keys, again, guards, pacing, data)
+    wanted = comparison_of(service, method, contest, asked, settings, os.environ, named)
     caps = caps_of(settings, result.ui or "auto", result.fps)
     with ComparisonSink(settings, caps, result, f"compare-{service}") as sink:
         for slip in slips(request, data):
@@ -100,27 +83,9 @@ def compare(
             sink.note(f"note: --order parallel: {len(wanted.contenders)} policies share the load and the backends")
         write = sink.note if result.ui is None else sink.say
         screen = compare_screen(caps, write, interval_s=result.interval)
-        compared = _run(None if direct else settings, wanted, screen, Tell(sink.note, detail(settings)))
+        tell = Tell(sink.note, detail(settings))
+        compared = measured(settings, lambda etcd: run(etcd, SystemClock(), wanted, screen, tell), direct=direct)
         return sink.end(compared, contest.fail_on_regression or ())
-
-
-def _run(settings: Settings | None, wanted: Compare, screen: CompareScreen, tell: Tell) -> Compared:
-    from lbctl.cli.loop import run_fast
-    from lbctl.cli.registry import etcd_config
-    from lbctl.clock import SystemClock
-    from lbctl.commands.compare import run
-
-    config = etcd_config(settings) if settings is not None else None
-
-    async def work() -> Compared:
-        if config is None:
-            return await run(None, SystemClock(), wanted, screen, tell)
-        from lbctl.etcd.client import Etcd
-
-        async with Etcd(config) as etcd:
-            return await run(etcd, SystemClock(), wanted, screen, tell)
-
-    return run_fast(work())
 
 
 COMMAND = Command(compare, ABOUT, EXAMPLES)

@@ -3,19 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import fields, replace
+from dataclasses import replace
 from typing import TYPE_CHECKING, Final
 
 from lbctl.cli.compare_options import DEFAULT_PAUSE_S, DEFAULT_ROUNDS, ORDERS, ContestFlags, contenders_of
-from lbctl.cli.connection_options import ConnectionFlags
-from lbctl.cli.guard_options import GuardFlags
-from lbctl.cli.hammer_options import AmountFlags, LoadFlags
 from lbctl.cli.hammer_request import Asked, build
 from lbctl.cli.hash_key_options import HashKeyFlags
-from lbctl.cli.pacing_options import PacingFlags
 from lbctl.cli.request_data_options import DataFlags
-from lbctl.cli.request_options import RequestFlags, StreamFlags
-from lbctl.cli.retry_options import RetryFlags
 from lbctl.cli.run_options import RunFlags
 from lbctl.cli.settings import Settings
 from lbctl.commands.compare import Compare
@@ -51,31 +45,21 @@ def comparison_of(
     service: str,
     method: str | None,
     contest: ContestFlags,
-    amount: AmountFlags,
-    request: RequestFlags,
-    stream: StreamFlags,
-    connection: ConnectionFlags,
+    asked: Asked,
     settings: Settings,
     environ: Mapping[str, str],
-    *,
-    hash_keys: HashKeyFlags,
-    again: RetryFlags,
-    guards: GuardFlags,
-    pacing: PacingFlags,
-    data: DataFlags,
     named: RunFlags | None = None,
 ) -> Compare:
     """The whole comparison, every default in its place. Raises UsageError for options that contradict each other."""
-    policies = policies_of(contest, hash_keys)
+    policies = policies_of(contest, asked.hash_keys)
     requests: list[Hammer] = []
+    # Standard input can be read once: the first has read what all of them send.
+    again = replace(asked, request=replace(asked.request, data=None, binary_file=None), data=DataFlags())
     for policy in policies:
-        load = LoadFlags(**{each.name: getattr(amount, each.name) for each in fields(amount)}, policy=policy)
-        # Standard input can be read once: the first has read what all of them send.
-        message = request if not requests else replace(request, data=None, binary_file=None)
-        keys = hash_keys if policy.keyed else HashKeyFlags()
-        rest = DataFlags() if requests else data
-        asked = Asked(load, message, stream, connection, keys, again, guards, pacing, rest)
-        found = build(service, method, asked, settings, environ)
+        mine = again if requests else asked
+        keys = asked.hash_keys if policy.keyed else HashKeyFlags()
+        mine = replace(mine, load=replace(asked.load, policy=policy), hash_keys=keys)
+        found = build(service, method, mine, settings, environ)
         requests.append(alike(found, requests[0]) if requests else found)
     order = contest.order or ORDERS[0]
     if order == "parallel":

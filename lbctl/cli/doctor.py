@@ -204,23 +204,15 @@ def _policy(flags: DoctorFlags, settings: Settings) -> Policy:
 
 
 def _examined(order: Order, checks: Sequence[Check], settings: Settings) -> Diagnosis:
-    from contextlib import AsyncExitStack
     from random import SystemRandom
 
-    from lbctl.cli.loop import run_fast
-    from lbctl.cli.registry import etcd_config
+    from lbctl.cli.measuring import measured
     from lbctl.clock import SystemClock
     from lbctl.commands.doctor import run
-    from lbctl.etcd.client import Etcd
 
-    config = None if order.given else etcd_config(settings)
-
-    async def work() -> Diagnosis:
-        async with AsyncExitStack() as owned:
-            etcd = None if config is None else await owned.enter_async_context(Etcd(config))
-            return await run(etcd, order, checks, SystemClock(), SystemRandom())
-
-    return run_fast(work())
+    return measured(
+        settings, lambda etcd: run(etcd, order, checks, SystemClock(), SystemRandom()), direct=bool(order.given)
+    )
 
 
 def _print(found: Diagnosis, settings: Settings, caps: Caps) -> None:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 from dataclasses import replace
-from typing import TYPE_CHECKING
 
 from lbctl.cli.arguments import CalledServiceArgument, MethodArgument
 from lbctl.cli.connection_options import ConnectionFlags
@@ -23,10 +22,6 @@ from lbctl.cli.search_options import SearchFlags, searching_of
 from lbctl.cli.settings import Settings
 from lbctl.cli.verdict_options import VerdictFlags, conditions_of, thresholds_of
 from lbctl.view.outputs import OUTPUTS
-
-if TYPE_CHECKING:
-    from lbctl.commands.hammer import Finished, Hammer, Tell
-    from lbctl.view.screens import RunScreen
 
 ABOUT = """\
 Put load on a service through an embedded client-side balancer, and show what each backend got.
@@ -79,7 +74,9 @@ def hammer(
     from lbctl.cli.hammer_request import Asked, build, slips, split_target
     from lbctl.cli.hammer_screens import caps_for, screens
     from lbctl.cli.hammer_verdict import forgiven
-    from lbctl.commands.hammer import Tell
+    from lbctl.cli.measuring import measured
+    from lbctl.clock import SystemClock
+    from lbctl.commands.hammer import Tell, run
 
     direct = connection.backends is not None
     look = suggestions.again(settings).command("ls")
@@ -104,30 +101,11 @@ def hammer(
             sink.note(f"note: --ui live: {caps.refused}; progress is shown as lines")
         tell = Tell(sink.note, detail(settings))
         with screens(settings, caps, result, outputs, sink) as screen:
-            finished = _run(None if direct else settings, wanted, screen, tell)
+            finished = measured(settings, lambda etcd: run(etcd, SystemClock(), wanted, screen, tell), direct=direct)
         ci.ended(finished)
         if verdict.exit_zero:
             return forgiven(lambda: sink.finish(finished), sink.note)
         return sink.finish(finished)
-
-
-def _run(settings: Settings | None, request: Hammer, screen: RunScreen, tell: Tell) -> Finished:
-    from lbctl.cli.loop import run_fast
-    from lbctl.cli.registry import etcd_config
-    from lbctl.clock import SystemClock
-    from lbctl.commands.hammer import run
-
-    config = etcd_config(settings) if settings is not None else None
-
-    async def work() -> Finished:
-        if config is None:
-            return await run(None, SystemClock(), request, screen, tell)
-        from lbctl.etcd.client import Etcd
-
-        async with Etcd(config) as etcd:
-            return await run(etcd, SystemClock(), request, screen, tell)
-
-    return run_fast(work())
 
 
 COMMAND = Command(hammer, ABOUT, EXAMPLES)

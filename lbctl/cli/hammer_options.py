@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from typing import Annotated, Any, Final
 
 from lbctl.cli.flags import Flags, one_of, option, switch
@@ -109,6 +109,10 @@ class AmountFlags(Flags):
             parse=parse_duration,
         ),
     ] = None
+
+    def of_a_policy(self) -> LoadFlags:
+        """The same load for a policy that is yet to be named."""
+        return LoadFlags(**{each.name: getattr(self, each.name) for each in fields(AmountFlags)})
 
 
 @dataclass(frozen=True, slots=True)

@@ -10,15 +10,11 @@ import pytest
 from lbctl.cli.compare_options import ContestFlags, contenders_of, parse_contender
 from lbctl.cli.compare_output import ComparisonSink
 from lbctl.cli.compare_request import comparison_of, shared
-from lbctl.cli.connection_options import ConnectionFlags
-from lbctl.cli.guard_options import GuardFlags
 from lbctl.cli.hammer_options import AmountFlags, ScreenFlags
+from lbctl.cli.hammer_request import Asked
 from lbctl.cli.hash_key_options import HashKeyFlags, parse_hash_key
-from lbctl.cli.pacing_options import PacingFlags
 from lbctl.cli.report import Regressed
-from lbctl.cli.request_data_options import DataFlags
-from lbctl.cli.request_options import RequestFlags, StreamFlags
-from lbctl.cli.retry_options import RetryFlags
+from lbctl.cli.request_options import RequestFlags
 from lbctl.cli.screens import caps_of
 from lbctl.cli.settings import resolve
 from lbctl.commands.compare import Compare, Compared, slow_backend
@@ -39,17 +35,13 @@ def asked(*policies: str, amount: AmountFlags | None = None, keys: str | None = 
         "echo",
         None,
         ContestFlags(policy=[parse_contender(each) for each in policies], **contest),
-        amount or AmountFlags(),
-        RequestFlags(),
-        StreamFlags(),
-        ConnectionFlags(),
+        Asked(
+            (amount or AmountFlags()).of_a_policy(),
+            RequestFlags(),
+            hash_keys=HashKeyFlags(parse_hash_key(keys) if keys else None),
+        ),
         SETTINGS,
         {},
-        hash_keys=HashKeyFlags(parse_hash_key(keys) if keys else None),
-        again=RetryFlags(),
-        guards=GuardFlags(),
-        pacing=PacingFlags(),
-        data=DataFlags(),
     )
 
 

@@ -17,13 +17,9 @@ from lbctl.cli.addresses import parse_weighted_endpoints
 from lbctl.cli.compare_options import ContestFlags, parse_contender
 from lbctl.cli.compare_request import comparison_of
 from lbctl.cli.connection_options import ConnectionFlags
-from lbctl.cli.guard_options import GuardFlags
-from lbctl.cli.hammer_options import AmountFlags
-from lbctl.cli.hash_key_options import HashKeyFlags
-from lbctl.cli.pacing_options import PacingFlags
-from lbctl.cli.request_data_options import DataFlags
-from lbctl.cli.request_options import RequestFlags, StreamFlags
-from lbctl.cli.retry_options import RetryFlags
+from lbctl.cli.hammer_options import LoadFlags
+from lbctl.cli.hammer_request import Asked
+from lbctl.cli.request_options import RequestFlags
 from lbctl.cli.settings import resolve
 from lbctl.clock import SystemClock
 from lbctl.commands.compare import Compare, run
@@ -141,9 +137,11 @@ def endless(backends: tuple[str, ...]) -> Compare:
     return comparison_of(
         "echo", "demo.echo.v1.Echo/Say",
         ContestFlags(policy=[parse_contender("random"), parse_contender("p2c")], rounds=1, pause=0.0),
-        AmountFlags(duration=60.0, concurrency=3), RequestFlags(), StreamFlags(),
-        ConnectionFlags(backends=parse_weighted_endpoints(",".join(backends))), resolve({}, {}, {}), {},
-        hash_keys=HashKeyFlags(), again=RetryFlags(), guards=GuardFlags(), pacing=PacingFlags(), data=DataFlags(),
+        Asked(
+            LoadFlags(duration=60.0, concurrency=3), RequestFlags(),
+            connection=ConnectionFlags(backends=parse_weighted_endpoints(",".join(backends))),
+        ),
+        resolve({}, {}, {}), {},
     )  # fmt: skip
 
 
