@@ -9,6 +9,7 @@ from random import Random
 from lbctl.view.live_hammer import HammerView
 from lbctl.view.painter import difference
 from lbctl.view.theme import COLOUR, UNICODE, Look
+from tests.view.drawing import drawn
 from tests.view.sample import sample
 from tests.view.stage import Stage
 
@@ -27,7 +28,7 @@ def measure(width: int, height: int, backends: int) -> tuple[float, float, float
     for frame in range(FPS * SECONDS):
         _load(stage, rng, frame / FPS)
         began = time.thread_time()
-        lines = view.draw(frame / FPS, width, height)
+        lines = drawn(view, frame / FPS, width, height)
         data = difference(shown, lines, width).encode()
         costs.append((time.thread_time() - began) * 1e3)
         shown, size = lines, size + len(data)

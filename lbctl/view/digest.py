@@ -62,27 +62,35 @@ class Digests:
 
     def __init__(self, every_s: float = 0.5) -> None:
         self._every_s = every_s
-        self._kept: dict[int, tuple[Histogram, float, Digest]] = {}  # when it falls due again
+        self._kept: dict[Histogram, tuple[float, Digest]] = {}  # when it falls due again
+        self._held: dict[Histogram, Digest | None] = {}
 
-    def latest(self, histogram: Histogram) -> Digest | None:
-        """Return the digest of the histogram as it is at this moment: for the one that must add up with the totals."""
-        kept = self._kept.get(id(histogram))
-        if kept is not None and kept[0] is histogram and histogram.total == kept[2].total:
-            return kept[2]
+    def hold(self, *histograms: Histogram) -> None:
+        """Take these as they are at this moment: they must add up with totals, and ``held`` returns them so."""
+        self._held = {histogram: self._latest(histogram) for histogram in histograms}
+
+    def held(self, histogram: Histogram) -> Digest | None:
+        """Return the digest of a histogram as of the last ``hold``, or of now if it was not among those."""
+        return self._held[histogram] if histogram in self._held else self._latest(histogram)
+
+    def _latest(self, histogram: Histogram) -> Digest | None:
+        kept = self._kept.get(histogram)
+        if kept is not None and histogram.total == kept[1].total:
+            return kept[1]
         fresh = digest(histogram)
         if fresh is not None:
-            self._kept[id(histogram)] = (histogram, 0.0, fresh)
+            self._kept[histogram] = (0.0, fresh)
         return fresh
 
     def of(self, histogram: Histogram, now_s: float) -> Digest | None:
         """Return the digest as of ``now_s`` on the run's clock."""
-        kept = self._kept.get(id(histogram))
-        if kept is not None and kept[0] is histogram:
-            grown = histogram.total - kept[2].total
-            if not grown or (grown > 0 and now_s < kept[1]):  # where it shrank, counting has begun anew
-                return kept[2]
+        kept = self._kept.get(histogram)
+        if kept is not None:
+            grown = histogram.total - kept[1].total
+            if not grown or (grown > 0 and now_s < kept[0]):  # where it shrank, counting has begun anew
+                return kept[1]
         fresh = digest(histogram)
         if fresh is not None:
             wait = self._every_s if kept else self._every_s * (1 - len(self._kept) % 4 / 4)
-            self._kept[id(histogram)] = (histogram, now_s + wait, fresh)
+            self._kept[histogram] = (now_s + wait, fresh)
         return fresh

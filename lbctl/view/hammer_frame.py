@@ -1,8 +1,14 @@
-"""The live view of a run as lines of text: a pure function of the report, the view's state and the window."""
+"""The live view of a run as lines of text: a pure function of the report, the view's state and the window.
+
+A frame comes in pieces, so that whoever draws it can let calls be sent and answered in between.
+"""
 
 from __future__ import annotations
 
-from lbctl.stats.report import Report
+from collections.abc import Iterator
+from itertools import chain
+
+from lbctl.stats.report import BackendRow, Report
 from lbctl.view.header import header, warning
 from lbctl.view.layout import LINE_HEIGHT, LINE_WIDTH, Plan, plan
 from lbctl.view.lines import filled
@@ -15,14 +21,30 @@ from lbctl.view.ui import Ui
 
 def build(report: Report, ui: Ui, width: int, height: int, style: Style, glyphs: Glyphs) -> list[str]:
     """Exactly ``height`` lines of at most ``width`` cells each, SGR sequences included."""
-    look = Look(style, glyphs)
+    hold(report, ui)
+    return list(chain.from_iterable(pieces(report, ui, width, height, Look(style, glyphs))))
+
+
+def hold(report: Report, ui: Ui) -> None:
+    """Take what must add up with the report's totals at the moment of the report: its histograms go on counting."""
+    chosen = _chosen(report, ui)
+    ui.digests.hold(report.latency, *([chosen.latency] if chosen else []))
+
+
+def _chosen(report: Report, ui: Ui) -> BackendRow | None:
+    rows = ui.ordered(report)
+    return rows[ui.position(rows)] if rows and ui.can_type else None
+
+
+def pieces(report: Report, ui: Ui, width: int, height: int, look: Look) -> Iterator[list[str]]:
+    """Yield a frame a few lines at a time, of a report that is held."""
     if tiny(width, height):
-        return filled([one_line(report, ui, width, look)], height)
-    return [
-        *head(report, ui, width, height, look),
-        *body(report, ui, width, height, look),
-        foot(report, ui, width, look),
-    ]
+        yield filled([one_line(report, ui, width, look)], height)
+        return
+    shape = planned(report, ui, width, height)
+    yield from _head(report, ui, shape, width, look)
+    yield from _body(report, ui, shape, width, look)
+    yield [footer(report, ui, width, look)]
 
 
 def tiny(width: int, height: int) -> bool:
@@ -36,27 +58,22 @@ def planned(report: Report, ui: Ui, width: int, height: int) -> Plan:
     return plan(width, height, len(report.backends), histogram=ui.histogram, warning=warned)
 
 
-def head(report: Report, ui: Ui, width: int, height: int, look: Look) -> list[str]:
-    """Return the part that changes all the time."""
-    lines = header(report, ui, width, look)
-    if planned(report, ui, width, height).warning:
-        lines.append(warning(report, width, look))
-    return lines
+def _head(report: Report, ui: Ui, shape: Plan, width: int, look: Look) -> Iterator[list[str]]:
+    yield header(report, ui, width, look)
+    if shape.warning:
+        yield [warning(report, width, look)]
 
 
-def body(report: Report, ui: Ui, width: int, height: int, look: Look) -> list[str]:
-    """Everything between header and keys: worth renewing a few times a second, no more."""
-    shape = planned(report, ui, width, height)
+def _body(report: Report, ui: Ui, shape: Plan, width: int, look: Look) -> Iterator[list[str]]:
+    """Everything between header and keys."""
     if ui.page == "events":
-        return events_page(report, ui, shape.body, width, look)
-    if ui.page == "connections":
-        return connections_page(report, ui, shape.body, width, look)
-    rows = ui.ordered(report)
-    chosen = rows[ui.position(rows)] if rows and ui.can_type else None
-    lines = table(report, ui, shape.rows, width, look) + lower(report, ui, shape, chosen, width, look)
-    return with_help(lines, width, look) if ui.page == "help" else lines
-
-
-def foot(report: Report, ui: Ui, width: int, look: Look) -> str:
-    """Return the last line: keys, or what is being waited for."""
-    return footer(report, ui, width, look)
+        yield events_page(report, ui, shape.body, width, look)
+    elif ui.page == "connections":
+        yield connections_page(report, ui, shape.body, width, look)
+    else:
+        rows, rest = (
+            table(report, ui, shape.rows, width, look),
+            lower(report, ui, shape, _chosen(report, ui), width, look),
+        )
+        main = chain(rows, rest)
+        yield from [with_help(list(chain.from_iterable(main)), width, look)] if ui.page == "help" else main

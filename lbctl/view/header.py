@@ -160,7 +160,7 @@ def _error_role(report: Report, look: Look) -> str:
 
 
 def _percentiles(report: Report, ui: Ui, width: int) -> Span:
-    digest = ui.digests.latest(report.latency)
+    digest = ui.digests.held(report.latency)
     values = (digest.p50, digest.p90, digest.p99, digest.max_us) if digest else (None,) * 4
     names = ("p50", "p90", "p99", "max")
     words = [f"{name} {duration(value)}" for name, value in zip(names, values, strict=True)]

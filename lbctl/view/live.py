@@ -6,8 +6,10 @@ import asyncio
 import contextlib
 import os
 import signal
+import time
 import traceback
-from collections.abc import AsyncIterator, Callable, Coroutine
+from collections.abc import AsyncIterator, Callable, Coroutine, Iterator
+from itertools import chain
 from typing import Any, Protocol
 
 from lbctl.errors import UsageError
@@ -17,7 +19,9 @@ from lbctl.view.lines import stripped
 from lbctl.view.painter import Painter
 from lbctl.view.terminal import Terminal, Watchdog
 
-_COST_FACTOR = 40  # drawing may take a fortieth of the time
+_COST_FACTOR = 100  # drawing may take a hundredth of the time
+_SLICE_S = 0.0001  # of it at once: a call that is due meanwhile starts that much later
+_REST_S = 0.001  # between two slices: calls that are due catch up
 _FASTEST_S = 1 / 30  # between two frames, however many keys come
 _SETTLE_S = 0.5  # Ctrl-Z waits that long for what is under way
 _SETTLE_LOOKS = 100
@@ -32,7 +36,9 @@ class View(Protocol):
         """Whether the last frame stays in the scrollback."""
         ...
 
-    def draw(self, now_s: float, width: int, height: int) -> list[str]: ...
+    def draw(self, now_s: float, width: int, height: int, *, fresh: bool = False) -> Iterator[list[str]]:
+        """Yield the lines of a frame from top to bottom, in pieces; ``fresh``: with no figure from before."""
+        ...
 
     def press(self, key: str, width: int, height: int) -> None: ...
 
@@ -116,16 +122,27 @@ class Session:
         cost = 0.0
         try:
             while True:
-                began = loop.time()
                 if self._terminal.entered:
-                    width, height = self._size
-                    self._painter.paint(self._view.draw(began, width, height), width)
-                cost += 0.2 * (loop.time() - began - cost)
+                    cost += 0.2 * (await self._frame(loop.time()) - cost)
                 await asyncio.sleep(_FASTEST_S)
                 await self._pause(max(self._period_s, _COST_FACTOR * cost) - _FASTEST_S)
         except Exception:
             self._failure = f"the live view failed, the run went on\n{traceback.format_exc()}"
             self._give()
+
+    async def _frame(self, now_s: float) -> float:
+        """Draw a frame, letting the run go on in between; returns what it took, seconds."""
+        clock = time.perf_counter  # the loop's own stands still while a callback runs
+        size = self._size
+        cost, since, lines = 0.0, clock(), []
+        for piece in self._view.draw(now_s, *size):
+            lines += piece
+            if (spent := clock() - since) >= _SLICE_S:
+                await asyncio.sleep(_REST_S)
+                cost, since = cost + spent, clock()
+        if self._terminal.entered and self._size == size:  # neither may be so after a break
+            self._painter.paint(lines, size[0])
+        return cost + clock() - since
 
     async def _pause(self, seconds: float) -> None:
         """Wait that long, or until a key or a signal wants a frame."""
@@ -136,7 +153,8 @@ class Session:
 
     def _last_frame(self) -> list[str]:
         width, height = self._terminal.size()
-        lines = self._view.draw(asyncio.get_running_loop().time(), width, height)[:-1]  # without the keys
+        pieces = self._view.draw(asyncio.get_running_loop().time(), width, height, fresh=True)
+        lines = list(chain.from_iterable(pieces))[:-1]  # without the keys
         while lines and not stripped(lines[-1]).strip():
             lines.pop()
         return lines

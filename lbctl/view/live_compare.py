@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import AbstractAsyncContextManager
 from typing import Final
 
@@ -47,12 +47,13 @@ class CompareView:
             "up": lambda: self._move(-1),
         }
 
-    def draw(self, now_s: float, width: int, height: int) -> list[str]:
-        """Return a frame: the clock is always fresh, figures are a second old at most."""
+    def draw(self, now_s: float, width: int, height: int, *, fresh: bool = False) -> Iterator[list[str]]:
+        """Yield a frame: the clock is always fresh, figures are a second old at most."""
         contest = self._contest()
-        if self._rows_for != len(contest.trials) or now_s - self._rows_at >= _FIGURES_S:
+        if fresh or self._rows_for != len(contest.trials) or now_s - self._rows_at >= _FIGURES_S:
             self._rows, self._rows_for, self._rows_at = rows_of(contest), len(contest.trials), now_s
-        return build_rows(contest, self._rows, self.ui, width, height, self._look)
+            yield []
+        yield build_rows(contest, self._rows, self.ui, width, height, self._look)
 
     def press(self, key: str, width: int, height: int) -> None:
         """Act on a key; unknown ones do nothing."""

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from contextlib import AbstractAsyncContextManager
+from dataclasses import replace
 
 from lbctl.load.controls import Controls
 from lbctl.stats.report import Report
 from lbctl.view.caps import Caps
-from lbctl.view.hammer_frame import body, build, foot, head, planned, tiny
+from lbctl.view.hammer_frame import hold, pieces, planned, tiny
 from lbctl.view.header import ticking
 from lbctl.view.live import live
 from lbctl.view.theme import Look
@@ -25,8 +26,9 @@ class HammerView:
         self._controls = controls
         self._look = look
         self.ui = Ui(can_type=can_type)
+        self._shown: Report | None = None  # what the lines show
         self._lines: list[str] = []
-        self._lines_for: tuple[int, int, int] | None = None  # width, height, lines of the body
+        self._lines_for: tuple[int, int] | None = None  # width, height; None where they are not to be shown again
         self._lines_at = 0.0
         self._keys: dict[str, Callable[[], None]] = {
             "q": self._quit,
@@ -53,18 +55,32 @@ class HammerView:
     def keep_frame(self) -> bool:
         return self.ui.keep_frame
 
-    def draw(self, now_s: float, width: int, height: int) -> list[str]:
-        """Return a frame: the clock is always fresh, all figures are of one moment, 0.25 s ago at most."""
-        report, ui, look = self._report(), self.ui, self._look
-        ui.series.sample(report)
-        if tiny(width, height):
-            return build(report, ui, width, height, *look)
-        key = (width, height, planned(report, ui, width, height).body)
-        if self._lines_for != key or now_s - self._lines_at >= _FIGURES_S or report.end_reason is not None:
-            self._lines = head(report, ui, width, height, look) + body(report, ui, width, height, look)
-            self._lines_for, self._lines_at = key, now_s
-        fresh = 1 if report.load.requests else 2  # the progress of a number of calls is a figure
-        return [*ticking(report, width, look)[:fresh], *self._lines[fresh:], foot(report, ui, width, look)]
+    def draw(self, now_s: float, width: int, height: int, *, fresh: bool = False) -> Iterator[list[str]]:
+        """Yield a frame: the clock is always right, all figures are of one moment, 0.25 s ago at most."""
+        aged = now_s - self._lines_at
+        if not fresh and self._shown is not None and self._lines_for == (width, height) and aged < _FIGURES_S:
+            yield self._ticked(self._shown, aged, width, height)
+            return
+        self._lines_for, self._lines_at = (width, height), now_s  # a key meanwhile takes that back
+        self._shown = report = self._report()
+        hold(report, self.ui)
+        yield []
+        self.ui.series.sample(report)
+        yield []
+        lines = []
+        for piece in pieces(report, self.ui, width, height, self._look):
+            lines += piece
+            yield piece
+        self._lines = lines
+
+    def _ticked(self, report: Report, aged_s: float, width: int, height: int) -> list[str]:
+        """Return the lines as they are, with the clock where it is by now."""
+        later = replace(report, elapsed_s=report.elapsed_s + aged_s)
+        moved = 1 if report.load.requests else 2  # the progress of a number of calls is a figure
+        still = moved == 1 and int(later.elapsed_s) == int(report.elapsed_s)
+        if still or tiny(width, height) or report.paused or report.end_reason is not None:
+            return self._lines
+        return [*ticking(later, width, self._look)[:moved], *self._lines[moved:]]
 
     def press(self, key: str, width: int, height: int) -> None:
         """Act on a key; unknown ones do nothing."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from contextlib import AbstractAsyncContextManager
 
 from lbctl.discovery.watch_report import WatchReport
@@ -32,9 +32,9 @@ class WatchView:
             "esc": self._close_help,
         }
 
-    def draw(self, now_s: float, width: int, height: int) -> list[str]:
-        """Return a frame of the watch as it is now."""
-        return build_watch(self._report(), self.ui, width, height, *self._look)
+    def draw(self, now_s: float, width: int, height: int, *, fresh: bool = False) -> Iterator[list[str]]:
+        """Yield a frame of the watch as it is now."""
+        yield build_watch(self._report(), self.ui, width, height, *self._look)
 
     def press(self, key: str, width: int, height: int) -> None:
         """Act on a key; unknown ones do nothing."""

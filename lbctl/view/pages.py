@@ -135,7 +135,7 @@ def connections_page(report: Report, ui: Ui, lines: int, width: int, look: Look)
 def one_line(report: Report, ui: Ui, width: int, look: Look) -> str:
     """All that fits a tiny window: ``8,192/10k 82% 521 rps err 0.4% p99 33ms``."""
     load, done, now = report.load, fraction(report), ui.series.now()
-    found = ui.digests.latest(report.latency)
+    found = ui.digests.held(report.latency)
     words = [f"{report.completed:,}" + (f"/{count(load.requests, 4)}" if load.requests else "")]
     if done is not None:
         words.append(f"{int(done * 100)}%")

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+
 from lbctl.stats.report import BackendRow, Report
 from lbctl.view.event_panel import error_lines, event_lines, events_in_full
 from lbctl.view.guard_lines import guarded
@@ -19,41 +21,46 @@ _ROOMY = 12  # lines from which events may take more than one
 _BUCKETS = 10  # lines of a histogram beside the events
 
 
-def lower(report: Report, ui: Ui, plan: Plan, chosen: BackendRow | None, width: int, look: Look) -> list[str]:
-    """Exactly ``plan.lower`` lines."""
-    if not plan.lower:
-        return []
-    if plan.halves:
-        return _halves(report, ui, plan.lower, chosen, width, look)
-    lines: list[str] = []
-    if plan.histogram:
-        lines += _one_histogram(report, ui, plan.histogram, chosen, width, look)
-    rest = plan.lower - len(lines)
-    return lines + (_errors_and_events(report, rest, chosen, width, look) if rest >= 2 else [""] * rest)
+def lower(report: Report, ui: Ui, plan: Plan, chosen: BackendRow | None, width: int, look: Look) -> Iterator[list[str]]:
+    """Exactly ``plan.lower`` lines, in pieces."""
+    if plan.lower and plan.halves:
+        yield from _halves(report, ui, plan.lower, chosen, width, look)
+        return
+    rest = plan.lower
+    if rest and plan.histogram:
+        lines = _one_histogram(report, ui, plan.histogram, chosen, width, look)
+        rest -= len(lines)
+        yield lines
+    yield _errors_and_events(report, rest, chosen, width, look) if rest >= 2 else [""] * rest
 
 
 def _one_histogram(report: Report, ui: Ui, lines: int, chosen: BackendRow | None, width: int, look: Look) -> list[str]:
     focused = chosen if ui.focus else None
     histogram = focused.latency if focused else report.latency
     name = look.show(focused.address) if focused else "all"
-    found = ui.digests.latest(histogram)
+    found = ui.digests.held(histogram)
     body = histogram_lines(found, lines - 1, width, look)
     return [rule(f"LATENCY {name}", width, look), *body]
 
 
-def _halves(report: Report, ui: Ui, lines: int, chosen: BackendRow | None, width: int, look: Look) -> list[str]:
+def _halves(
+    report: Report, ui: Ui, lines: int, chosen: BackendRow | None, width: int, look: Look
+) -> Iterator[list[str]]:
     start = width // 2
-    one = _left_half(report, ui, lines, chosen, start - 1, look)
+    one = _histograms(report, ui, lines, chosen, start - 1, look)
+    yield []
+    one = filled(one + charts(ui.series, lines - len(one), start - 1, look), lines)
+    yield []
     other = _right_half(report, lines, chosen, width - start, look)
-    return [padded(a, start) + b for a, b in zip(one, other, strict=True)]
+    yield [padded(a, start) + b for a, b in zip(one, other, strict=True)]
 
 
-def _left_half(report: Report, ui: Ui, lines: int, chosen: BackendRow | None, width: int, look: Look) -> list[str]:
+def _histograms(report: Report, ui: Ui, lines: int, chosen: BackendRow | None, width: int, look: Look) -> list[str]:
     result: list[str] = []
     if ui.histogram is not False:
         rows = min(lines - 1, _BUCKETS)
-        all_calls = ui.digests.latest(report.latency)
-        one = ui.digests.latest(chosen.latency) if chosen else None
+        all_calls = ui.digests.held(report.latency)
+        one = ui.digests.held(chosen.latency) if chosen else None
         if ui.focus and chosen:
             result.append(rule(f"LATENCY {look.show(chosen.address)}", width, look))
             result += histogram_lines(one, min(rows, bucket_count([one])), width, look)
@@ -61,8 +68,7 @@ def _left_half(report: Report, ui: Ui, lines: int, chosen: BackendRow | None, wi
             name = f" {look.glyphs.wall} {look.show(chosen.address)}" if chosen else ""
             result.append(rule(f"LATENCY all{name}", width, look))
             result += two_histograms([all_calls, one], min(rows, bucket_count([all_calls, one])), width, look)
-    rest = lines - len(result)
-    return filled(result + charts(ui.series, rest, width, look), lines)
+    return result
 
 
 def _right_half(report: Report, lines: int, chosen: BackendRow | None, width: int, look: Look) -> list[str]:

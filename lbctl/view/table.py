@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+
 from lbctl.stats.report import BackendRow, Balance, Report
 from lbctl.view.columns import Column, columns
 from lbctl.view.lines import Span, coloured, joined, plain, rule
@@ -13,24 +15,22 @@ from lbctl.view.ui import Ui
 _VERDICTS = {"balanced": "balanced", "skewed": "SKEWED", "too_few": "n small"}
 
 
-def table(report: Report, ui: Ui, rows: int, width: int, look: Look) -> list[str]:
-    """Exactly ``rows`` + 2 lines. Scrolls so that the selected backend is in the middle where it can."""
+def table(report: Report, ui: Ui, rows: int, width: int, look: Look) -> Iterator[list[str]]:
+    """Exactly ``rows`` + 2 lines, in pieces. Scrolls so that the selected backend is in the middle where it can."""
+    ordered = ui.ordered(report)
+    chosen = ui.position(ordered)
+    yield [_rule(report, ui, width, look)]
     sums = totals(report)
     address, cols = columns(report, sums, width, look)
-    lines = [_rule(report, ui, width, look), _heads(address, cols, width, look)]
-    ordered = ui.ordered(report)
+    yield [_heads(address, cols, width, look)]
     if not ordered:
-        lines.append(look.paint(look.style.muted, look.elide("    no backends", width)))
-        return lines + [""] * (rows - 1)
-    chosen = ui.position(ordered)
+        yield [look.paint(look.style.muted, look.elide("    no backends", width)), *[""] * (rows - 1)]
+        return
     first, shown = window(len(ordered), chosen, rows)
-    lines += [
-        _row(ordered[index], ui, report.elapsed_s, sums, address, cols, look, selected=index == chosen)
-        for index in range(first, first + shown)
-    ]
+    for index in range(first, first + shown):
+        yield [_row(ordered[index], ui, report.elapsed_s, sums, address, cols, look, selected=index == chosen)]
     if shown < min(rows, len(ordered)):
-        lines.append(_more(len(ordered), first, shown, width, look))
-    return lines
+        yield [_more(len(ordered), first, shown, width, look)]
 
 
 def window(count: int, chosen: int, rows: int) -> tuple[int, int]:

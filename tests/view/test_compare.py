@@ -20,6 +20,7 @@ from lbctl.view.live_compare import CompareView
 from lbctl.view.theme import ASCII, COLOUR, PLAIN, UNICODE, Look
 from tests.e2e.runs import ROOT
 from tests.fakes import until
+from tests.view.drawing import drawn
 from tests.view.sample_contest import contest_sample
 
 _SCHEMA = json.loads((ROOT / "docs" / "reference" / "comparison.schema.json").read_text(encoding="utf-8"))
@@ -74,21 +75,21 @@ def test_keys_select_sort_and_turn_pages(view: tuple[Hand, CompareView]) -> None
     _, shown = view
 
     def marked() -> str:
-        (line,) = (line for line in shown.draw(0.0, 80, 24) if line.startswith("▸"))
+        (line,) = (line for line in drawn(shown) if line.startswith("▸"))
         return line.split()[1]
 
     assert marked() == "consistent_hash"  # which runs
     shown.press("k", 80, 24)
     assert marked() == "random"
     shown.press("s", 80, 24)
-    frame = shown.draw(0.0, 80, 24)
+    frame = drawn(shown)
     assert frame[2].startswith("─ POLICIES  sort:rps ─")
     assert [line.split()[0] for line in frame[4:6]] == ["p2c_ewma", "▸"]
     shown.press("enter", 80, 24)
-    assert "─ RUNS random ─" in shown.draw(0.0, 80, 24)[2]
+    assert "─ RUNS random ─" in drawn(shown)[2]
     shown.press("esc", 80, 24)
     shown.press("?", 80, 24)
-    assert any("skip this run" in line for line in shown.draw(0.0, 80, 24))
+    assert any("skip this run" in line for line in drawn(shown))
 
 
 @pytest.mark.parametrize("width", [40, 59, 60, 77, 80, 96, 110, 120, 135, 140, 240])
@@ -99,7 +100,7 @@ def test_every_window_is_filled_and_no_line_is_wider(width: int, height: int) ->
         for key in ("", "enter", "?"):
             shown = CompareView(hand.contest, hand, look)
             shown.press(key, width, height)
-            lines = shown.draw(0.0, width, height)
+            lines = drawn(shown, 0.0, width, height)
             assert len(lines) == height
             assert max(map(width_of, lines)) <= width
 

@@ -6,6 +6,7 @@ from dataclasses import replace
 from lbctl.stats.report import Report
 from lbctl.view.live_hammer import HammerView
 from lbctl.view.theme import PLAIN, UNICODE, Look
+from tests.view.drawing import drawn
 from tests.view.sample import sample, troubled
 from tests.view.stage import Stage
 
@@ -63,7 +64,7 @@ def _number(pattern: str, text: str) -> int:
 def test_all_figures_of_a_frame_are_of_one_moment() -> None:
     stage, view = growing()
     for frame in range(12):
-        said = numbers(view.draw(frame * 0.125, 80, 24))
+        said = numbers(drawn(view, frame * 0.125))
         assert said["ok"] == said["ok, by latency"]
         assert said["errors"] == said["errors, by backend"] == said["errors, in their rule"]
         assert said["done"] == said["ok"] + said["errors"]
@@ -72,26 +73,44 @@ def test_all_figures_of_a_frame_are_of_one_moment() -> None:
 
 def test_figures_are_at_most_a_quarter_of_a_second_old() -> None:
     stage, view = growing()
-    view.draw(0.0, 80, 24)
+    drawn(view, 0.0)
     stage.step()
-    assert numbers(view.draw(0.25, 80, 24))["ok"] == stage.now.ok
+    assert numbers(drawn(view, 0.25))["ok"] == stage.now.ok
 
 
 def test_the_clock_moves_in_every_frame() -> None:
     stage, view = growing(requests=None, duration_s=30.0)
-    before = view.draw(0.0, 80, 24)
-    stage.now = replace(stage.now, elapsed_s=stage.now.elapsed_s + 1)
-    after = view.draw(0.1, 80, 24)
-    assert ("00:12/00:30" in before[1], "00:13/00:30" in after[1]) == (True, True)
+    stage.now = replace(stage.now, elapsed_s=11.85)
+    clocks = [re.findall(r"\d\d:\d\d/00:30", "\n".join(drawn(view, now_s))) for now_s in (0.0, 0.125, 0.2)]
+    assert clocks == [["00:11/00:30"], ["00:11/00:30"], ["00:12/00:30"]]
+
+
+def test_figures_stay_those_of_their_moment_while_calls_end_between_two_pieces() -> None:
+    stage, view = growing()
+    lines = []
+    for piece in view.draw(0.0, 80, 24):
+        lines += piece
+        stage.step()
+    said = numbers(lines)
+    assert said["ok"] == said["ok, by latency"] == sample(5).ok
+
+
+def test_a_key_in_the_middle_of_a_frame_has_its_effect_with_the_next() -> None:
+    _, view = growing()
+    drawing = view.draw(0.0, 80, 24)
+    next(drawing)
+    view.press("s", 80, 24)
+    list(drawing)
+    assert any("sort:share" in line for line in drawn(view, 0.01))
 
 
 def test_the_last_frame_is_that_of_the_end() -> None:
     stage, view = growing()
-    view.draw(0.0, 80, 24)
+    drawn(view, 0.0)
     stage.step()
     rows = tuple(replace(row, in_flight=0) for row in stage.now.backends)
     stage.now = replace(stage.now, end_reason="interrupted", in_flight=0, backends=rows)
-    last = view.draw(0.01, 80, 24)
+    last = drawn(view, 0.01, fresh=True)
     assert numbers(last)["ok"] == stage.now.ok
     assert "in-flight 0" in last[2]
 
@@ -107,9 +126,9 @@ def test_the_page_of_connections_comes_and_goes_by_its_key() -> None:
     stage, view = growing()
     stage.now = troubled()
     view.press("n", 80, 24)
-    frame = view.draw(0.0, 80, 24)
+    frame = drawn(view, 0.0)
     assert any("CONNECTIONS" in line for line in frame)
     assert any("keepalive timeout 2" in line for line in frame)
     assert len(frame) == 24
     view.press("n", 80, 24)
-    assert not any("CONNECTIONS" in line for line in view.draw(1.0, 80, 24))
+    assert not any("CONNECTIONS" in line for line in drawn(view, 1.0))
