@@ -202,7 +202,8 @@ def _conclude(state: State, stream: int, response: Response, trailers: Head | No
     kept = response.kept() if response.keep else ()
     if kept:
         # Also beside an error: what a stream had brought before it counts.
-        reply = reply._replace(message=kept[0] if reply.code == Code.OK else b"", messages=kept if many else ())
+        messages = kept if talk is not None else ()  # of any stream, also of one that has one reply
+        reply = reply._replace(message=kept[0] if reply.code == Code.OK else b"", messages=messages)
     state.finish(stream, reply)
 
 

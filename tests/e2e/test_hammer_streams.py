@@ -33,6 +33,8 @@ def per_call(done: Ended) -> tuple[float, float]:
 async def test_an_array_is_one_stream_of_its_messages(demo: Standing) -> None:
     collected = await streams(demo, "Echo/Collect", "-d", TWO, "--check", 'resp.count == 2 and resp.message == "a\\nb"')
     assert per_call(collected) == (2, 1)
+    wrong = await streams(demo, "Echo/Collect", "-d", TWO, "--check", "resp.count == 3")
+    assert (wrong.document["ok"], wrong.document["errors"], wrong.status) == (0, 12, 1)
     chat = await streams(demo, "Echo/Chat", "-d", TWO, "--check", 'resp.index == 0 or resp.message == "b"')
     assert per_call(chat) == (2, 2)
 

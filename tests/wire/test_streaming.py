@@ -37,6 +37,13 @@ def test_all_messages_go_out_at_once_and_the_last_one_ends_the_stream() -> None:
     assert line.reply().messages == (b"x", b"yy")
 
 
+@pytest.mark.parametrize("server", [True, False])
+def test_the_messages_of_a_reply_are_kept_whoever_streams(server: bool) -> None:
+    line = Line.to(Stream(True, server, (b"a",), 1))
+    line.hear(okh(1) + msg(1, b"x") + trailers(1))
+    assert line.reply().messages == (b"x",)
+
+
 def test_the_given_messages_are_sent_in_turn() -> None:
     line = Line.to(stream(b"a", b"b", count=5))
     assert line.body() == b"".join(message(body) for body in (b"a", b"b", b"a", b"b", b"a"))
