@@ -7,6 +7,7 @@
       data: [{message: a}, {message: b}]
       metadata: {x-tenant: "7"}
       timeout: 500ms
+      check: resp.count == 2
 
 Files are looked for beside it.
 """
@@ -28,7 +29,7 @@ from lbctl.errors import UsageError
 from lbctl.load.requests.given import Written
 
 _DATA: Final = ("data", "data_file", "binary_file")
-_KEYS: Final = ("method", "name", "weight", *_DATA, "data_format", "binary_series", "metadata", "timeout")
+_KEYS: Final = ("method", "name", "weight", *_DATA, "data_format", "binary_series", "metadata", "timeout", "check")
 _MOST: Final = 100
 
 
@@ -130,7 +131,16 @@ class _Entry:
         pairs = self._parsed("metadata", json.dumps(entry.get("metadata", {})), parse_metadata)
         fixed, drawn = split(pairs, self._environ, templates=common.given.templates)
         payload = replace(common, metadata=fixed, given=replace(common.given, drawn=(*common.given.drawn, *drawn)))
-        return self._with_data(payload, given[0] if given else "")
+        return self._with_data(self._with_check(payload), given[0] if given else "")
+
+    def _with_check(self, payload: Payload) -> Payload:
+        from lbctl.rpc.check import parse_check
+
+        if "check" not in self._entry:
+            return payload
+        text, option = self._text("check"), f"{self._place}: check"
+        parse_check(text, option)
+        return replace(payload, check=text, check_is=option)
 
     def _with_data(self, payload: Payload, key: str) -> Payload:
         entry = self._entry

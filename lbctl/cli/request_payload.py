@@ -36,8 +36,6 @@ def payload_of(request: RequestFlags, data: DataFlags, streaming: Streaming, env
         given=Given(templates=not data.no_template, drawn=drawn, order=Order(data.data_order or Order.SEQUENTIAL)),
     )
     if data.mix is not None:
-        if request.check is not None:
-            raise UsageError("--check is for the replies of one method, and --mix calls several")
         return replace(payload, mix=read_mix(data.mix, payload, environ if request.expand_headers else None))
     return _with_data(payload, request, data)
 

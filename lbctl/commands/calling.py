@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Final
 
 from lbctl.errors import UsageError
+from lbctl.load.requests.content import Content
 from lbctl.load.requests.given import Given, Written
 from lbctl.model import Reply
 from lbctl.rpc.schema import Method
@@ -60,6 +62,7 @@ class Payload:
     gzip: bool = False
     streaming: Streaming = Streaming()
     check: str | None = None
+    check_is: str = "--check"  # what errors call it
     given: Given = field(default_factory=Given)
     mix: tuple[Share, ...] = ()
 
@@ -94,6 +97,11 @@ class Calling:
     mix: tuple[tuple[Share, Calling], ...] = ()
 
     @property
+    def content(self) -> Content:
+        """What every call sends where calls do not differ."""
+        return Content((self.message,) if self.stream is None else self.stream.messages)
+
+    @property
     def path(self) -> str:
         """The method that is called, of a mix the first."""
         return self.mix[0][1].method if self.mix else self.method
@@ -126,7 +134,7 @@ def described(payload: Payload, method: Method) -> Calling:
     from lbctl.rpc.check import compile_check
 
     name, sides = method.full_name, (method.client_streaming, method.server_streaming)
-    judge = compile_check(payload.check, method) if payload.check is not None else None
+    judge = compile_check(payload.check, method, payload.check_is) if payload.check is not None else None
     if varies(payload.given, payload.data, method):
         return replace(_varied(payload, name, sides, method), judge=judge)
     messages = _messages(payload, method)
@@ -147,6 +155,23 @@ def _varied(payload: Payload, name: str, sides: Sides, method: Method | None) ->
     if stream is not None and payload.streaming.messages is None:
         stream = replace(stream, each_once=stream.client)
     return Calling(name, b"", stream, schema=method, feed=feed)
+
+
+def described_in_mix(share: Share, method: Method) -> Calling:
+    """The call of a method of a mix; raises UsageError for what does not fit it."""
+    with about(share.name or method.full_name):
+        return described(share.payload, method)
+
+
+@contextmanager
+def about(name: str) -> Iterator[None]:
+    """What an option means for a method of a mix: a UsageError that begins with the option names the method, too."""
+    try:
+        yield
+    except UsageError as error:
+        if not str(error).startswith("--"):  # it has its place in the file
+            raise
+        raise UsageError(f"{name}: {error}", error.hint) from None
 
 
 def mix_of(parts: Sequence[tuple[Share, Calling]]) -> Calling:

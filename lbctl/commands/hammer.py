@@ -13,18 +13,18 @@ from lbctl.balance.keys import Source
 from lbctl.balance.policies.base import Policy
 from lbctl.balance.policies.table import GRPC_POLICIES
 from lbctl.clock import Clock
-from lbctl.commands.calling import Calling, Payload, described, mix_of, undescribed
+from lbctl.commands.calling import Calling, Payload, described, described_in_mix, mix_of, undescribed
 from lbctl.commands.caution import caution, hesitate
 from lbctl.commands.error_limit import MAX_ERRORS, ErrorLimit, watched
 from lbctl.commands.following import backends_of, called, followed
-from lbctl.commands.hash_keys import follows, keys_of, one_key
+from lbctl.commands.hash_keys import finder_of, follows, keys_of, one_key
 from lbctl.commands.judging import Judge
 from lbctl.commands.reach import Reach, Reaching, ready_for
 from lbctl.commands.repeating import Configured
 from lbctl.commands.screen import Screen
 from lbctl.commands.searching import Probing, Searching
 from lbctl.commands.signals import Interrupts
-from lbctl.commands.varying import bases_of, repeating_of, varying_of
+from lbctl.commands.varying import bases_of, judge_of, repeating_of, varying_of
 from lbctl.discovery.directory import find, read
 from lbctl.discovery.weight_limits import WeightLimits
 from lbctl.errors import CannotCall, LbctlError, NotFound, UsageError
@@ -233,8 +233,9 @@ def _how(reaching: Reaching, service: Service) -> str:
 def _task(request: Hammer, service: Service, reaching: Reaching, calling: Calling, clock: Clock) -> Task:
     keys = keys_of(request.hash_key, request.seed, request.payload, calling, clock)
     timeout_ns, request_for = request.plan.timeout_ns, _requests(request, reaching, calling)
-    followed_keys = follows(request.hash_key, calling)
-    varying = varying_of(calling, request.seed, timeout_ns, clock, keyed=followed_keys)
+    varying = varying_of(
+        calling, request.seed, timeout_ns, clock, finder_of(request.hash_key, request.payload, calling)
+    )
 
     def bases_for(instance: Instance) -> Sequence[Request]:
         return bases_of(request_for(instance), request.payload, calling, timeout_ns)
@@ -250,7 +251,7 @@ def _task(request: Hammer, service: Service, reaching: Reaching, calling: Callin
         connection=request.connection,
         engine=request.engine,
         retry=request.retry,
-        judge=calling.judge,
+        judge=judge_of(calling),
         explain=request.explain,
         guards=request.guards,
         repeating=_repeating(request, calling),
@@ -319,7 +320,7 @@ async def _described(request: Hammer, service: Service, reaching: Reaching, tell
     for share in request.payload.mix:
         calling = undescribed(share.payload, share.method)
         if calling is None:
-            calling = described(share.payload, await _method(request, share.method, service, reaching, tell))
+            calling = described_in_mix(share, await _method(request, share.method, service, reaching, tell))
         parts.append((share, calling))
     return mix_of(parts)
 

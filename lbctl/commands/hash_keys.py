@@ -3,15 +3,13 @@
 from __future__ import annotations
 
 from random import Random
-from typing import Final
 
 from lbctl.balance.keys import Keys, Source
 from lbctl.clock import Clock, SystemClock
+from lbctl.commands import following_keys
 from lbctl.commands.calling import Calling, Payload
-from lbctl.commands.varying import followed
+from lbctl.commands.following_keys import Finder, followed, may_differ
 from lbctl.errors import UsageError
-
-_OTHERS: Final = "take keys of another source: seq, uuid, 'zipf(1.1,100000)' or 'uniform(1000)'"
 
 
 def keys_of(
@@ -21,9 +19,7 @@ def keys_of(
     if source is None:
         return None
     if follows(source, calling):
-        if calling.feed is None:
-            raise UsageError(f"--hash-key {source.spelled}: methods of a mix differ in what they send", _OTHERS)
-        return followed(source, payload, calling.feed, Random(f"keys {seed}"), clock or SystemClock())
+        return followed(source, payload, calling, Random(f"keys {seed}"), clock or SystemClock())
     # A random stream of their own: keys do not depend on what else is drawn.
     rng = Random(f"keys {seed}")
     return source.keys(rng, _constant(source, payload, calling) if source.is_constant else b"")
@@ -31,7 +27,16 @@ def keys_of(
 
 def follows(source: Source | None, calling: Calling) -> bool:
     """Whether the key is to be found in what each call sends, and calls differ."""
-    return source is not None and source.is_constant and (calling.feed is not None or bool(calling.mix))
+    if source is None or not source.is_constant:
+        return False
+    return bool(calling.mix) or (calling.feed is not None and may_differ(source, calling.feed))
+
+
+def finder_of(source: Source | None, payload: Payload, calling: Calling) -> Finder | None:
+    """What finds the key of each call in what it sends; None where keys come from elsewhere."""
+    if source is None or not follows(source, calling):
+        return None
+    return following_keys.finder_of(source, payload)
 
 
 def one_key(source: Source) -> str:

@@ -3,33 +3,30 @@
 from __future__ import annotations
 
 import asyncio
-from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
-from itertools import accumulate
 from random import Random
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING
 
-from lbctl.balance.keys import Keys, Listed, Population, Source
 from lbctl.clock import Clock
-from lbctl.commands.calling import Calling, Payload
+from lbctl.commands.calling import Calling, Payload, Share
 from lbctl.commands.repeating import Configured
 from lbctl.errors import UsageError
-from lbctl.load.plan import Repeating
+from lbctl.load.batch import Batch
+from lbctl.load.plan import Judge, Repeating
 from lbctl.load.requests.content import Content, Variant, Varying
-from lbctl.wire.request import Headers, Request
+from lbctl.model import Reply
+from lbctl.wire.request import Request
 
 if TYPE_CHECKING:
-    from lbctl.load.requests.feed import Feed, Keyed
+    from lbctl.commands.following_keys import Finder
     from lbctl.load.requests.templates import Drawing
 
-_SAMPLE: Final = 1000  # contents that stand for those that are not known yet
 
-
-def varying_of(calling: Calling, seed: int, timeout_ns: int, clock: Clock, *, keyed: bool) -> Varying | None:
+def varying_of(calling: Calling, seed: int, timeout_ns: int, clock: Clock, finder: Finder | None) -> Varying | None:
     """The contents of a run's calls, the first of them made; None where all send the same.
 
-    ``keyed``: each content has a hash key. Raises UsageError where one of the first is wrong.
+    With ``finder`` each content has the hash key that it finds. Raises UsageError where one of the first is wrong.
     """
     if calling.feed is None and not calling.mix:
         return None
@@ -45,7 +42,7 @@ def varying_of(calling: Calling, seed: int, timeout_ns: int, clock: Clock, *, ke
     if calling.feed is not None:
         contents = calling.feed.contents(drawing(""))
     else:
-        parts = [_contents(part, drawing(share.name)) for share, part in calling.mix]
+        parts = [_contents(share, part, drawing(share.name), finder) for share, part in calling.mix]
         contents = mixed(parts, [share.weight for share, _ in calling.mix], drawing("mix"))
         variants = tuple(
             Variant(share.name, share.weight, timeout_ns if share.timeout_s is None else round(share.timeout_s * 1e9))
@@ -54,15 +51,15 @@ def varying_of(calling: Calling, seed: int, timeout_ns: int, clock: Clock, *, ke
     supply = Supply(contents)
     supply.prime()
     supply.soon = asyncio.get_running_loop().call_soon
-    return Varying(supply, variants, keyed)
+    return Varying(supply, variants, finder is not None)
 
 
-def _contents(calling: Calling, drawing: Drawing) -> Iterator[Content]:
-    """What the calls of one method send."""
+def _contents(share: Share, calling: Calling, drawing: Drawing, finder: Finder | None) -> Iterator[Content]:
+    """What the calls of one method of a mix send; those of a feed have their keys already."""
     if calling.feed is not None:
         return calling.feed.contents(drawing)
-    stream = calling.stream
-    return _always(Content((calling.message,) if stream is None else stream.messages))
+    content = calling.content
+    return _always(content if finder is None else content._replace(key=finder(share, calling)(content)))
 
 
 def _always(content: Content) -> Iterator[Content]:
@@ -89,6 +86,20 @@ def bases_of(request: Request, payload: Payload, calling: Calling, timeout_ns: i
     )
 
 
+def judge_of(calling: Calling) -> Judge | None:
+    """What has the last word on every reply: the check of the method that was called."""
+    if not calling.mix:
+        only = calling.judge
+        return None if only is None else lambda call, reply: only(reply)
+    checks = [part.judge for _, part in calling.mix]
+
+    def judge(call: Batch, reply: Reply) -> Reply:
+        check = None if call.content is None else checks[call.content.method]
+        return reply if check is None else check(reply)
+
+    return judge if any(checks) else None
+
+
 def repeating_of(configured: Configured, calling: Calling) -> Repeating:
     """How calls are repeated; raises UsageError where that differs between the methods of a mix."""
     if not calling.mix:
@@ -100,63 +111,3 @@ def repeating_of(configured: Configured, calling: Calling) -> Repeating:
             "say one for all: --max-attempts or --hedge",
         )
     return found[0]
-
-
-class Followed:
-    """Hash keys that are found in what calls send. Who asks for one without a call gets one that is as likely."""
-
-    def __init__(self, spelled: str, population: Population, rng: Random) -> None:
-        self.spelled = spelled
-        self._population = population
-        self._drawn = Listed(spelled, population, list(accumulate(population.parts)), rng)
-
-    def __next__(self) -> bytes:
-        return next(self._drawn)
-
-    def population(self) -> Population:
-        return self._population
-
-    def alike(self, rng: Random) -> Keys:
-        return Listed(self.spelled, self._population, list(accumulate(self._population.parts)), rng)
-
-
-def followed(source: Source, payload: Payload, feed: Feed, rng: Random, clock: Clock) -> Keys:
-    """Keys that are found in the content of each call. Raises UsageError where one of the first has none."""
-    from lbctl.load.requests.supply import Supply
-    from lbctl.load.requests.templates import Drawing
-
-    feed.follow(_finder(source, payload.metadata, feed))
-    known = feed.all
-    if known is None:
-        supply = Supply(feed.contents(Drawing(Random(rng.random()), clock)))
-        supply.prime(_SAMPLE)
-        contents: Sequence[Content] = supply.first(_SAMPLE)
-        supply.close()
-    else:
-        contents = known
-    counts = Counter(content.key or b"" for content in contents)
-    parts = [count / len(contents) for count in counts.values()]
-    return Followed(source.spelled, Population(list(counts), parts, feed.is_drawn, known is not None), rng)
-
-
-def _finder(source: Source, metadata: Headers, feed: Feed) -> Keyed:
-    option = f"--hash-key {source.spelled}"
-    if source.kind == "meta":
-        wanted = source.name.encode()
-
-        def of_metadata(content: Content) -> bytes:
-            values = [value for name, value in (*metadata, *content.metadata) if name == wanted]
-            if not values:
-                raise UsageError(f"{option}: no metadata of that name is sent", f"send it: -H '{source.name}: VALUE'")
-            return b",".join(values)
-
-        return of_metadata
-    if feed.method is None:
-        raise UsageError(
-            f"{option} needs a method that a backend describes",
-            "raw bytes have no fields: give the message with -d, or another source of keys",
-        )
-    from lbctl.rpc.field import text_at
-
-    kind = feed.method.input_type
-    return lambda content: text_at(kind, content.messages[0] if content.messages else b"", source.name, option=option)

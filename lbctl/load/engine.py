@@ -112,7 +112,7 @@ class Engine(Issuing):
         """Take what a connection finished, record it, and have as many new calls started."""
         if self._judge is not None:
             judge = self._judge
-            session.replies = [(call, judge(reply)) for call, reply in session.replies]
+            session.replies = [(call, judge(call, reply)) for call, reply in session.replies]  # type: ignore[arg-type]
         if self._attempts is not None:
             self._attempts.sift(lane, session, now_ns)
         if session.early or session.gaps or session.resets:

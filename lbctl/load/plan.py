@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
 from lbctl.balance.guards.plan import GuardPlan
 from lbctl.balance.keys import Keys
@@ -18,9 +18,12 @@ from lbctl.model import Instance, Reply
 from lbctl.rpc.options import ConnectionOptions, Secure
 from lbctl.wire.request import Request
 
+if TYPE_CHECKING:
+    from lbctl.load.batch import Batch
+
 MAX_OUTSTANDING: Final = 10_000
 
-Judge = Callable[[Reply], Reply]
+Judge = Callable[["Batch", Reply], Reply]
 
 
 def plaintext(instance: Instance) -> Secure | None:
@@ -85,7 +88,7 @@ class Task:
 
     ``request_for`` and ``secure_for`` say what each backend is sent, and whether by TLS. Without ``retry`` a call that
     a backend says it did not process ends with what it said; ``repeating`` is about those that failed; ``guards``
-    are around the policy. With ``judge`` every reply is kept and shown to it, and what it returns is counted.
+    are around the policy. With ``judge`` every reply is kept and shown to it, with its call; what it returns counts.
     """
 
     service: str

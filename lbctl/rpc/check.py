@@ -21,19 +21,20 @@ from lbctl.rpc.check_terms import Mistake, term
 from lbctl.rpc.schema import Method
 
 LONGEST: Final = 1000
+OPTION: Final = "--check"
 
 Judge = Callable[[Reply], Reply]
 
 
-def compile_check(text: str, method: Method) -> Judge:
+def compile_check(text: str, method: Method, option: str = OPTION) -> Judge:
     """Make an expression a function that turns an OK reply it is false of into an error.
 
     Such a reply keeps its code, OK, and gets the origin ``client``. A stream's every message is looked at. Raises
-    UsageError that shows the place.
+    UsageError that shows the place, of what it calls ``option``.
     """
     kind = method.output_type
     read = GetMessageClass(kind).FromString
-    holds = _compiled(text, method)
+    holds = _compiled(text, method, option)
     false = Reply(Code.OK, Origin.CLIENT, f"check failed: {text}")
     unreadable = Reply(Code.OK, Origin.CLIENT, f"check failed: the reply is not a {kind.full_name} message")
 
@@ -69,39 +70,41 @@ def _why(error: Exception) -> str:
     return "number too large"
 
 
-def parse_check(text: str) -> ast.expr:
-    """Read an expression as far as that goes without a schema; raises UsageError that shows the place."""
+def parse_check(text: str, option: str = OPTION) -> ast.expr:
+    """Read an expression as far as that goes without a schema; raises UsageError as ``compile_check`` does."""
     if len(text) > LONGEST:
-        raise UsageError(f"--check: the expression is longer than {LONGEST} characters")
+        raise UsageError(f"{option}: the expression is longer than {LONGEST} characters")
     if not text.strip():
-        raise UsageError("--check: the expression is empty", "for example: --check 'resp.code == 3'")
+        raise UsageError(f"{option}: the expression is empty", "for example: resp.code == 3")
     source, lead = _one_line(text)
     try:
         return ast.parse(source[lead:], mode="eval").body
     except SyntaxError as error:
         known = "(equal is ==)" if error.text and "=" in error.text.replace("==", "") else ""
-        raise _refusal(source, (error.offset or 1) + lead, f"this is not an expression {known}".strip()) from None
+        raise _refusal(
+            option, source, (error.offset or 1) + lead, f"this is not an expression {known}".strip()
+        ) from None
     except (RecursionError, MemoryError, ValueError):
-        raise _unreadable() from None
+        raise _unreadable(option) from None
 
 
-def _compiled(text: str, method: Method) -> Callable[[Any], object]:
-    body = parse_check(text)
+def _compiled(text: str, method: Method, option: str) -> Callable[[Any], object]:
+    body = parse_check(text, option)
     source, lead = _one_line(text)
     try:
         found = term(body, method.output_type)
     except Mistake as mistake:
         at = len(source[lead:].encode()[: mistake.at].decode()) + lead  # ast counts UTF-8
-        raise _refusal(source, at + 1, str(mistake)) from None
+        raise _refusal(option, source, at + 1, str(mistake)) from None
     except RecursionError:
-        raise _unreadable() from None
+        raise _unreadable(option) from None
     if found.kind.name != "bool":
-        raise _refusal(source, lead + 1, f"the whole must be true or false, and is {found.kind}")
+        raise _refusal(option, source, lead + 1, f"the whole must be true or false, and is {found.kind}")
     return found.value
 
 
-def _unreadable() -> UsageError:
-    return UsageError("--check: the expression is nested too deeply, or has an odd character in it")
+def _unreadable(option: str) -> UsageError:
+    return UsageError(f"{option}: the expression is nested too deeply, or has an odd character in it")
 
 
 def _one_line(text: str) -> tuple[str, int]:
@@ -110,7 +113,7 @@ def _one_line(text: str) -> tuple[str, int]:
     return source, len(source) - len(source.lstrip())
 
 
-def _refusal(text: str, column: int, what: str) -> UsageError:
+def _refusal(option: str, text: str, column: int, what: str) -> UsageError:
     start = max(0, column - 41)
     line = "".join(char if char.isprintable() else " " for char in text[start : start + 80])
-    return UsageError(f"--check: column {column}: {what}\n  {line}\n  {' ' * (column - 1 - start)}^")
+    return UsageError(f"{option}: column {column}: {what}\n  {line}\n  {' ' * (column - 1 - start)}^")

@@ -14,7 +14,7 @@ from lbctl.commands.calling import Payload, Streaming
 from lbctl.errors import UsageError
 from lbctl.load.requests.given import Given, Order, Written
 
-COMMON = Payload(metadata=((b"all", b"1"),), given=Given(order=Order.ONCE))
+COMMON = Payload(metadata=((b"all", b"1"),), check="resp.all", given=Given(order=Order.ONCE))
 
 
 def mix(folder: Path, text: str, name: str = "m.yaml") -> Path:
@@ -33,7 +33,7 @@ def test_a_share_has_what_its_entry_says(tmp_path: Path) -> None:
     - {method: A/D, data_file: x.csv, data_format: csv}
     - {method: A/E, binary_file: x.bin}
     - {method: A/F, binary_file: x.bin, binary_series: true}
-    - {method: A/G}
+    - {method: A/G, check: resp.n == 2}
     """
     b, c, d, e, f, g = read_mix(mix(tmp_path, text), COMMON, None)
     assert (b.name, b.method, b.weight, b.timeout_s) == ("first", "A/B", 2.5, 0.25)
@@ -47,6 +47,8 @@ def test_a_share_has_what_its_entry_says(tmp_path: Path) -> None:
     assert (e.payload.raw, e.payload.given.file) == (b"\x01a", None)
     assert (f.payload.raw, f.payload.given.written) == (None, Written.SERIES)
     assert (g.payload.data, g.payload.given.order) == (None, Order.ONCE)
+    assert g.payload.check == "resp.n == 2"
+    assert {share.payload.check for share in (b, c, d, e, f)} == {"resp.all"}
 
 
 @pytest.mark.parametrize(
@@ -64,6 +66,8 @@ def test_a_share_has_what_its_entry_says(tmp_path: Path) -> None:
         ("- {method: A/B, metadata: {grpc-x: a}}", "entry 1: metadata: 'grpc-x' is not free to be set"),
         ("- {method: A/B, metadata: {x: 1}}", "entry 1: metadata: the value of 'x' must be a string"),
         ("- {method: 5}", "entry 1: method is not a text"),
+        ("- {method: A/B, check: true}", "entry 1: check is not a text"),
+        ("- {method: A/B, check: resp.n = 2}", "entry 1: check: column 8: this is not an expression (equal is ==)"),
         ("- {method: A/B, data_file: none}", "entry 1: data_file: cannot read"),
         ("- {method: A/B, data_file: x, data_format: xml}", "entry 1: data_file: cannot read"),
         ("- {method: [", "is not YAML: line 1: "),
@@ -89,7 +93,6 @@ def test_a_file_that_is_not_there_or_no_json_is_told(tmp_path: Path) -> None:
         (RequestFlags(), DataFlags(data_format="csv"), "--data-format is for a file: -D FILE"),
         (RequestFlags(), DataFlags(binary_series=True), "--binary-series is for a file: --binary-file FILE"),
         (RequestFlags(), DataFlags(metadata_from=[("a", "b")]), "--metadata-from takes from requests"),
-        (RequestFlags(check="true"), DataFlags(mix=Path("m")), "--check is for the replies of one method"),
     ],
 )
 def test_options_that_do_not_go_together_are_refused(

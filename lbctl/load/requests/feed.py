@@ -73,6 +73,11 @@ class Feed:
             self._kept = [each._replace(fixed=fix) for each, fix in zip(self._kept, fixed, strict=True)]
 
     @property
+    def varied(self) -> frozenset[str]:
+        """Names of metadata that may differ from call to call."""
+        return frozenset([*self._given.columns.values(), *(name.decode() for name, _ in self._given.drawn)])
+
+    @property
     def only(self) -> Content | None:
         """What every call sends, where it is always the same."""
         return self._kept[0].fixed if self._kept is not None and len(self._kept) == 1 else None
