@@ -23,15 +23,15 @@ _HEAD: Final = """\
 Made of the commands themselves by `python -m tests.cli.cli_reference`; the manual page `man/lbctl.1` has the same. What
 stands here is what `lbctl COMMAND --help` says. A value follows its option after a space or `=`; `-n10` is `-n 10`.
 How values are spelled: times `500ms` `10s` `3m` `1h30m` (a bare number is seconds), counts `10k` `1m`, rates `500`
-`500/s` `30/m`, parts `2%`, backends `host:port` or `[v6]:port`. Beside these: [settings and their variables](settings.md), [environment](environment.md),
-[exit codes](exit-codes.md), [documents and their schemas](schemas.md).
+`500/s` `30/m`, parts `2%`, backends `host:port` or `[v6]:port`. Beside these: [settings](settings.md),
+[environment](environment.md), [exit codes](exit-codes.md), [documents and their schemas](schemas.md).
 """
 _SCHEMAS: Final = """\
 # Documents and their schemas
 
 What `-o json`, `-o jsonl` and `--save` write says in its first key, `schema`, what it is. Keys are added to a document
-and never renamed; a number's unit is in its key (`p99_ms`, `duration_s`), shares are 0 to 1, and what was not measured is
-null. Each schema is JSON Schema of 2020-12, and the tests hold what lbctl prints to it. Made by
+and never renamed; a number's unit is in its key (`p99_ms`, `duration_s`), shares are 0 to 1, and what was not measured
+is null. Each schema is JSON Schema of 2020-12, and the tests hold what lbctl prints to it. Made by
 `python -m tests.cli.cli_reference`.
 
 | document | what it is |
