@@ -9,11 +9,13 @@ from math import expm1, log
 from random import Random
 from typing import Final
 
-from lbctl.stats.intervals import NOTHING, Estimate, apart, of_mean, of_part, of_quantile, of_rate, over_runs
+from lbctl.stats.bootstrap import between, over_runs
+from lbctl.stats.intervals import NOTHING, Estimate, of_mean, of_part, of_quantile, of_rate
 from lbctl.stats.report import Report
 
 BETTER, WORSE, SAME, UNSURE, UNJUDGED = "better", "worse", "no difference", "too few calls", "not judged"
 _SEED: Final = 20260101  # the same runs are always told the same intervals
+_LARGEST: Final = 700.0  # logarithm of a factor that is a number still
 _LEAST_US: Final = 0.5  # what is shorter counts as this: the clock of a run has microseconds
 
 
@@ -46,7 +48,7 @@ def _max(report: Report) -> Estimate:
 
 
 def _max_delta(report: Report) -> Estimate:
-    return Estimate(report.balance.max_delta)
+    return Estimate(report.balance.max_delta) if report.balance.stated else NOTHING
 
 
 _QUANTILES: Final = {"p50": 0.5, "p75": 0.75, "p90": 0.9, "p95": 0.95, "p99": 0.99, "p999": 0.999}
@@ -87,10 +89,13 @@ class Group:
         return sum(count(run.report) for run in self.runs)
 
     def estimate(self, metric: Metric) -> Estimate:
-        """The figure of the run; of several the mean, and an interval made by resampling them."""
-        if len(self.runs) == 1:
-            return metric.measure(self.first)
-        return over_runs([metric.measure(run.report) for run in self.runs], Random(_SEED))
+        """The figure of the run and what its calls leave open; of several the mean, and an interval over them."""
+        found = self.each(metric)
+        return found[0] if len(found) == 1 else over_runs(found, Random(_SEED))
+
+    def each(self, metric: Metric) -> list[Estimate]:
+        """The figure of every run."""
+        return [metric.measure(run.report) for run in self.runs]
 
 
 @dataclass(frozen=True, slots=True)
@@ -136,23 +141,26 @@ def compare(groups: Sequence[Group]) -> Comparison:
 
 def _difference(metric: Metric, base: Group, other: Group) -> Difference:
     before, now = base.estimate(metric), other.estimate(metric)
-    change = relative(metric, before, now) if metric.relative else apart(before, now)
+    change = change_of(metric, base.each(metric), other.each(metric))
     return Difference(metric, before, now, change, verdict_of(metric, change))
 
 
-def relative(metric: Metric, base: Estimate, other: Estimate) -> Estimate:
-    """The change as a part of the base's figure: the difference of the logarithms."""
+def change_of(metric: Metric, base: Sequence[Estimate], other: Sequence[Estimate]) -> Estimate:
+    """The change from one group of runs to another; a relative one is made of the logarithms of their figures."""
+    if not metric.relative:
+        return between(base, other, Random(_SEED))
+    before, now = ([logged(metric, each) for each in group] for group in (base, other))
+    return Estimate(
+        *(None if end is None else expm1(min(end, _LARGEST)) for end in between(before, now, Random(_SEED)))
+    )
+
+
+def logged(metric: Metric, found: Estimate) -> Estimate:
+    """The logarithms of a figure and of its ends; an end of 0 is none, and neither is a figure of 0."""
     least = _LEAST_US if metric.unit == "us" else 0.0
-    if base.value is None or other.value is None or max(base.value, least) <= 0 or max(other.value, least) <= 0:
-        return NOTHING
-    found = apart(_logged(base, least), _logged(other, least))
-    return Estimate(*(None if end is None else expm1(end) for end in found))
-
-
-def _logged(found: Estimate, least: float) -> Estimate:
-    """The logarithms of a figure and of its ends; an end of 0 is none."""
     raised = [None if end is None else max(end, least) for end in found]
-    return Estimate(*(None if end is None or end <= 0 else log(end) for end in raised))
+    logs = Estimate(*(None if end is None or end <= 0 else log(end) for end in raised))
+    return NOTHING if logs.value is None else logs
 
 
 def verdict_of(metric: Metric, change: Estimate) -> str:
@@ -168,9 +176,12 @@ def verdict_of(metric: Metric, change: Estimate) -> str:
 
 def _notes(groups: Sequence[Group]) -> Iterator[str]:
     yield from unlike([run.report for group in groups for run in group.runs])
-    few = [group.label for group in groups if 1 < len(group.runs) < 5]
-    if few:
-        yield "5 repetitions or more make an interval of 95 %; of fewer it is the range of the runs"
+    alone = [group.label for group in groups if len(group.runs) == 1]
+    if alone and len(alone) < len(groups):
+        yield (
+            f"one run alone tells little: what runs of the others differ among themselves is taken for it too "
+            f"({', '.join(alone)})"
+        )
 
 
 def unlike(reports: Sequence[Report]) -> Iterator[str]:

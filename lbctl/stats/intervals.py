@@ -7,29 +7,29 @@ A rate         the wider of a Poisson count's and that of the run's samples, tak
 A mean         the normal one
 
 All of them take calls as independent of each other. Calls that stood in one queue are not: between two runs more may
-differ than these say, which only runs that are repeated can tell (see ``over_runs``).
+differ than these say, which only runs that are repeated can tell (see ``bootstrap``).
 """
 
 from __future__ import annotations
 
 from bisect import bisect_left
 from collections.abc import Sequence
+from functools import lru_cache
 from itertools import accumulate
-from math import ceil, exp, floor, log1p, sqrt
-from random import Random
-from statistics import NormalDist, fmean, stdev
+from math import atan, ceil, cos, exp, floor, lgamma, log1p, pi, sqrt, tan
+from statistics import NormalDist, stdev
 from typing import Final, NamedTuple
 
 from lbctl.stats.histogram import Histogram, lower_edge, middle
 
 LEVEL: Final = 0.95
 RESAMPLES: Final = 2000
-ENOUGH_RUNS: Final = 5  # from here on resampling runs makes an interval; of fewer it is the range of the runs
 _Z: Final = NormalDist().inv_cdf(0.5 + LEVEL / 2)
 _TAIL: Final = (1 - LEVEL) / 2
 _NORMAL: Final = 200.0  # expected cases on the rarer side from which a binomial count is as good as normal
 _BATCHES: Final = 5
 _WHOLE: Final = 0.9  # of the usual length of a sample: a shorter one is no batch
+_PIECES: Final = 64  # of Simpson's rule, an even number
 
 
 class Estimate(NamedTuple):
@@ -118,47 +118,28 @@ def _of_batches(batches: Sequence[tuple[float, float]]) -> float:
     return student(len(rates) - 1) * stdev(rates) / sqrt(len(rates))
 
 
-def student(freedom: int) -> float:
-    """The quantile of Student's t that 95 % lie within on both sides, for 4 degrees of freedom or more, within 1 %."""
-    z, v = _Z, float(freedom)
-    return (
-        z
-        + (z**3 + z) / (4 * v)
-        + (5 * z**5 + 16 * z**3 + 3 * z) / (96 * v**2)
-        + (3 * z**7 + 19 * z**5 + 17 * z**3 - 15 * z) / (384 * v**3)
-    )
+@lru_cache(256)
+def student(freedom: float) -> float:
+    """The quantile of Student's t that 95 % lie within on both sides; degrees of freedom, 1 or more, need not be whole.
 
-
-def over_runs(found: Sequence[Estimate], rng: Random) -> Estimate:
-    """The mean of a figure over runs that were repeated, by resampling the runs.
-
-    Resampling so few makes an interval too narrow, so that its tails are cut shorter the fewer there are; that of fewer
-    than ``ENOUGH_RUNS`` is the range of the runs, which is less than 95 % sure. Never is it narrower than what the
-    calls of the runs alone leave open: three runs without an error do not prove that there is none.
+    With t = sqrt(v) * tan(a) its density is a power of cos(a), which is integrated by Simpson's rule.
     """
-    values = [each.value for each in found if each.value is not None]
-    if not values or len(values) < len(found):
-        return NOTHING
-    mean = fmean(values)
-    low, high = _resampled(values, rng)
-    within = [sqrt(sum(part**2 for part in parts)) / len(values) for parts in zip(*map(_parts, found), strict=True)]
-    return Estimate(mean, min(low, mean - within[0]), max(high, mean + within[1]))
+    power = freedom - 1
+    scale = 2 * exp(lgamma((freedom + 1) / 2) - lgamma(freedom / 2)) / sqrt(pi)
+    angle = atan(_Z / sqrt(freedom))  # below the root of a concave function: Newton's steps never pass it
+    for _ in range(50):
+        step = (LEVEL - scale * _simpson(power, angle)) / (scale * cos(angle) ** power)
+        angle += step
+        if step < 1e-12:
+            break
+    return sqrt(freedom) * tan(angle)
 
 
-def _resampled(values: Sequence[float], rng: Random) -> tuple[float, float]:
-    number = len(values)
-    if number < ENOUGH_RUNS:
-        return min(values), max(values)
-    tail = NormalDist().cdf(-sqrt(number / (number - 1)) * student(number - 1))
-    means = sorted(fmean(rng.choices(values, k=number)) for _ in range(RESAMPLES))
-    cut = floor(tail * RESAMPLES)
-    return means[cut], means[-1 - cut]
-
-
-def _parts(found: Estimate) -> tuple[float, float]:
-    """How far the ends are from the figure; 0 where they cannot be told."""
-    value = found.value or 0.0
-    return value - (value if found.low is None else found.low), (value if found.high is None else found.high) - value
+def _simpson(power: float, end: float) -> float:
+    """The integral of a power of the cosine from 0."""
+    width = end / _PIECES
+    inner = (cos(place * width) ** power * (4 if place % 2 else 2) for place in range(1, _PIECES))
+    return width / 3 * (1 + sum(inner) + cos(end) ** power)
 
 
 def apart(base: Estimate, other: Estimate) -> Estimate:

@@ -8,12 +8,12 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from math import expm1, log1p
+from math import expm1
 from random import Random
 from typing import Final
 
 from lbctl.model import Event
-from lbctl.stats.bootstrap import over_rounds
+from lbctl.stats.bootstrap import over_runs
 from lbctl.stats.comparison import (
     METRICS,
     UNJUDGED,
@@ -22,7 +22,7 @@ from lbctl.stats.comparison import (
     Group,
     Metric,
     Run,
-    relative,
+    logged,
     unlike,
     verdict_of,
 )
@@ -216,17 +216,6 @@ def parts_of(reports: Sequence[Report]) -> dict[str, Part]:
     }
 
 
-@dataclass(frozen=True, slots=True)
-class Rounds(Group):
-    """The runs of one policy; its figures have intervals as differences have them."""
-
-    def estimate(self, metric: Metric) -> Estimate:
-        """The mean over the runs; of one run what its calls leave open."""
-        if len(self.runs) == 1:
-            return metric.measure(self.first)
-        return over_rounds([metric.measure(run.report) for run in self.runs], Random(_SEED))
-
-
 def compared(contest: Contest) -> Comparison | None:
     """The differences of every policy from the first; None where the first has no run, or no other one has."""
     groups = [rounds_of(contest, each) for each in range(len(contest.contenders))]
@@ -243,7 +232,7 @@ def compared(contest: Contest) -> Comparison | None:
 def rounds_of(contest: Contest, contender: int) -> Group:
     """The runs of a policy that count, each named by its round."""
     label = contest.contenders[contender].label
-    return Rounds(label, tuple(Run(f"{label} {trial.round}", trial.report) for trial in contest.of(contender)))
+    return Group(label, tuple(Run(f"{label} {trial.round}", trial.report) for trial in contest.of(contender)))
 
 
 def _difference(contest: Contest, metric: Metric, contender: int, base: Group, other: Group) -> Difference:
@@ -259,7 +248,7 @@ def change_of(contest: Contest, metric: Metric, contender: int) -> Estimate:
     now = {trial.round: trial.report for trial in contest.of(contender)}
     both = sorted(before.keys() & now.keys())
     found = [_change(metric, metric.measure(before[each]), metric.measure(now[each])) for each in both]
-    mean = over_rounds(found, Random(_SEED)) if found else NOTHING
+    mean = over_runs(found, Random(_SEED)) if found else NOTHING
     if not metric.relative:
         return mean
     return Estimate(*(None if end is None else expm1(min(end, 700.0)) for end in mean))
@@ -267,9 +256,7 @@ def change_of(contest: Contest, metric: Metric, contender: int) -> Estimate:
 
 def _change(metric: Metric, before: Estimate, now: Estimate) -> Estimate:
     """The difference of one round; of relative ones the logarithm of the ratio, which may be averaged."""
-    if not metric.relative:
-        return apart(before, now)
-    return Estimate(*(None if end is None else log1p(max(end, -1 + 1e-12)) for end in relative(metric, before, now)))
+    return apart(logged(metric, before), logged(metric, now)) if metric.relative else apart(before, now)
 
 
 def notes_on(contest: Contest) -> list[str]:

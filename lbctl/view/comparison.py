@@ -16,8 +16,8 @@ from lbctl.view.theme import PLAIN, UNICODE, Look
 SCHEMA = "lbctl.comparison/v1"
 MEANING = (
     "Intervals are of 95 %. That of one run is worked out from its own calls as if none had stood in another's way, so "
-    "that two runs may differ by more; that of several is made of what they differ among themselves. One verdict of "
-    "twenty is chance."
+    "that two runs may differ by more; that of several is made of what they differ among themselves: resampled, and "
+    "never narrower than Student's t allows. One verdict of twenty is chance."
 )
 _WIDTH = 80
 _LEAST = 12  # cells of a label

@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from lbctl.stats.comparison import Comparison, Difference, Run, compare
+from lbctl.stats.comparison import Comparison, Difference, Group, Run, compare
 from lbctl.stats.grouping import grouped
 from lbctl.stats.histogram import Histogram
 from lbctl.stats.regression import DEFAULT, parse_limits, regressions, unjudged
@@ -84,8 +84,31 @@ def test_runs_of_one_command_are_repetitions_whatever_their_seed_and_file() -> N
     ]
     groups = grouped(runs)
     assert [(group.label, len(group.runs)) for group in groups] == [("wrr", 3), ("p2c", 3)]
-    assert "5 repetitions or more" in compare(groups).notes[-1]
+    assert compare(groups).notes == ()
     assert [group.label for group in grouped(runs, each=True)] == ["wrr0", "wrr1", "wrr2", "p2c0", "p2c1", "p2c2"]
+
+
+def test_repeated_runs_are_judged_by_what_they_differ_among_themselves() -> None:
+    base = Group("base", tuple(run(f"a{n}", typical_us=2000 + 100 * n) for n in range(3)))
+    other = Group("other", tuple(run(f"b{n}", typical_us=2200 + 100 * n) for n in range(3)))
+    found = of(compare([base, other]), "p50")
+    assert found.verdict == "no difference"  # which it would be by the calls of these runs alone
+    assert found.change.value == pytest.approx(0.095, abs=0.02)
+    slower = Group("slower", tuple(run(f"b{n}", typical_us=3200 + 100 * n) for n in range(3)))
+    assert of(compare([base, slower]), "p50").verdict == "worse"
+
+
+def test_one_run_against_repeated_ones_is_told_to_know_little() -> None:
+    alone, several = Group("alone", (run("a"),)), Group("several", (run("b"), run("c")))
+    assert compare([alone, several]).notes == (
+        "one run alone tells little: what runs of the others differ among themselves is taken for it too (alone)",
+    )
+
+
+def test_where_no_share_is_due_none_is_missed() -> None:
+    goes_by_load = replace(CALM.balance, max_delta=0.3, stated=False)
+    found = of(two(run("a"), run("b", balance=goes_by_load)), "max_delta")
+    assert (found.other.value, found.change.value, found.verdict) == (None, None, "not judged")
 
 
 def test_runs_that_all_are_of_one_command_are_compared_with_each_other() -> None:
