@@ -16,7 +16,7 @@ from bisect import bisect_left
 from collections.abc import Sequence
 from functools import lru_cache
 from itertools import accumulate
-from math import atan, ceil, cos, exp, floor, lgamma, log1p, pi, sqrt, tan
+from math import atan, ceil, cos, exp, floor, lgamma, log, log1p, pi, sqrt, tan
 from statistics import NormalDist, stdev
 from typing import Final, NamedTuple
 
@@ -128,7 +128,7 @@ def student(freedom: float) -> float:
     scale = 2 * exp(lgamma((freedom + 1) / 2) - lgamma(freedom / 2)) / sqrt(pi)
     angle = atan(_Z / sqrt(freedom))  # below the root of a concave function: Newton's steps never pass it
     for _ in range(50):
-        step = (LEVEL - scale * _simpson(power, angle)) / (scale * cos(angle) ** power)
+        step = (LEVEL - scale * _simpson(power, angle)) / (scale * _cosine(angle, power))
         angle += step
         if step < 1e-12:
             break
@@ -138,8 +138,12 @@ def student(freedom: float) -> float:
 def _simpson(power: float, end: float) -> float:
     """The integral of a power of the cosine from 0."""
     width = end / _PIECES
-    inner = (cos(place * width) ** power * (4 if place % 2 else 2) for place in range(1, _PIECES))
-    return width / 3 * (1 + sum(inner) + cos(end) ** power)
+    inner = (_cosine(place * width, power) * (4 if place % 2 else 2) for place in range(1, _PIECES))
+    return width / 3 * (1 + sum(inner) + _cosine(end, power))
+
+
+def _cosine(angle: float, power: float) -> float:
+    return exp(power * log(cos(angle)))
 
 
 def apart(base: Estimate, other: Estimate) -> Estimate:
