@@ -12,7 +12,7 @@ from PIL import Image
 
 from lbctl.view.html.page import run_page
 from tests.view.sample import sample
-from tests.view.test_html import PAGES, SAMPLES
+from tests.view.test_html import SAMPLES, page_of
 
 BROWSER = shutil.which("chromium") or shutil.which("chromium-browser") or shutil.which("google-chrome")
 pytestmark = [pytest.mark.slow, pytest.mark.skipif(BROWSER is None, reason="needs chromium")]
@@ -63,6 +63,6 @@ def test_a_narrow_page_has_nothing_beside_it(tmp_path: Path) -> None:
 def test_a_browser_finds_nothing_to_refuse_even_in_hostile_pages(tmp_path: Path) -> None:
     for name in ("hostile", "compared"):
         page = tmp_path / f"{name}.html"
-        page.write_text(PAGES[name], encoding="utf-8")
+        page.write_text(page_of(name), encoding="utf-8")
         said = browse("--virtual-time-budget=1000", "--dump-dom", page.as_uri())
         assert "CONSOLE" not in said
