@@ -77,16 +77,19 @@ def hammer(
     from lbctl.cli.measuring import measured
     from lbctl.clock import SystemClock
     from lbctl.commands.hammer import Tell, run
+    from lbctl.view.sample_lines import LOOK_S
 
     direct = connection.backends is not None
     look = suggestions.again(settings).command("ls")
     service, method = split_target(service, method, direct=direct, look=look)
-    searching, load = searching_of(search, load, pacing, verdict)
+    searching, load = searching_of(search, load, pacing, verdict, data.data_order)
+    if searching is not None and settings.output == "jsonl":
+        searching = replace(searching, rest_s=2 * LOOK_S)
     asked = Asked(load, request, stream, connection, hash_keys, again, guards, pacing, data)
     wanted = replace(
         named.applied(build(service, method, asked, settings, os.environ)),
         thresholds=thresholds_of(verdict, settings),
-        abort_on=conditions_of(verdict, settings),
+        abort_on=conditions_of(verdict, settings) if searching is None else (),
         searching=searching,
     )
     caps = caps_for(settings, result)

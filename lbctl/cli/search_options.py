@@ -6,12 +6,14 @@ from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Annotated, Any, Final
 
+from lbctl.cli.completion_figures import expressions
 from lbctl.cli.flags import Flags, option
 from lbctl.cli.hammer_options import LoadFlags
 from lbctl.cli.pacing_options import PacingFlags
 from lbctl.cli.values import parse_percent, parse_positive_duration
 from lbctl.cli.verdict_options import VerdictFlags, parse_threshold
 from lbctl.errors import UsageError
+from lbctl.load.requests.given import Order
 
 if TYPE_CHECKING:
     from lbctl.commands.searching import Searching
@@ -40,6 +42,7 @@ class SearchFlags(Flags):
             metavar="EXPR",
             panel=PANEL,
             parse=parse_threshold,
+            completes=expressions,
         ),
     ] = None
     probe_time: Annotated[
@@ -65,7 +68,7 @@ class SearchFlags(Flags):
 
 
 def searching_of(
-    flags: SearchFlags, load: LoadFlags, pacing: PacingFlags, verdict: VerdictFlags
+    flags: SearchFlags, load: LoadFlags, pacing: PacingFlags, verdict: VerdictFlags, order: str | None = None
 ) -> tuple[Searching | None, LoadFlags]:
     """What is searched for, and the load that begins it; raises UsageError for what a search decides itself."""
     if flags.find_max is None:
@@ -85,6 +88,10 @@ def searching_of(
                 f"{name}: --find-max decides itself which calls to send, and until when",
                 "--probe-time says how long each rate is tried, -r which is the first",
             )
+    if order == Order.ONCE:
+        raise UsageError(
+            "--data-order once: a search sends as many requests as it takes", "sequential begins at the start again"
+        )
     if load.rps == 0:
         raise UsageError("-r 0: a search needs a rate to begin with", "leave it out to begin at 100/s")
     wanted = Searching(

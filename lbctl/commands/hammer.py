@@ -130,7 +130,7 @@ async def run(etcd: Etcd | None, clock: Clock, request: Hammer, screen: Screen, 
         interrupts.mean(this.cancel)  # nothing was sent yet: there is nothing to wait for
         try:
             report, failure = await _run(etcd, clock, request, screen, tell, interrupts)
-            return _finished(request, report, interrupts.first, failure)
+            return finished(request, report, interrupts.first, failure)
         except asyncio.CancelledError:
             if interrupts.first is None:
                 raise
@@ -138,12 +138,15 @@ async def run(etcd: Etcd | None, clock: Clock, request: Hammer, screen: Screen, 
             return Finished(None, interrupts.first)
 
 
-def _finished(request: Hammer, report: Report, signal: int | None, failure: UsageError | None) -> Finished:
+def finished(request: Hammer, report: Report, signal: int | None, failure: LbctlError | None) -> Finished:
+    """What a run that is over comes to; too many errors end a probe of a search, whose verdict is its own."""
     limit = request.max_errors
     report = replace(report, name=request.name, tags=request.tags)
     if limit is not None and report.end_reason == MAX_ERRORS:
         report = replace(report, stopped_by=f"--max-errors {limit.spelled}")
-    return Finished(report, signal, failure or (limit.failure(report) if limit is not None else None))
+    if limit is not None and request.searching is None:
+        failure = failure or limit.failure(report)
+    return Finished(report, signal, failure)
 
 
 async def _run(

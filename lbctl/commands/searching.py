@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import math
 import re
 from collections.abc import Iterator, Sequence
@@ -41,6 +42,7 @@ class Searching:
     objective: tuple[Threshold, ...]
     probe_s: float = PROBE_S
     precision: float = PRECISION
+    rest_s: float = 0.0  # between two probes, for whoever looks on at times and has to see how each ended
 
     @property
     def whole(self) -> tuple[Threshold, ...]:
@@ -80,6 +82,8 @@ class Probing:
             if report.end_reason not in _WHOLE:
                 return
             self._take(rate, report)
+            if self._wanted.rest_s:
+                await asyncio.sleep(self._wanted.rest_s)
 
     async def _driven(self, rate: float) -> Report:
         self._load.again(self._planned(rate))

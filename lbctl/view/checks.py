@@ -81,13 +81,12 @@ def _dropped(report: Report) -> Iterator[Check]:
 
 
 def _unexpected(report: Report) -> Iterator[Check]:
-    """Replies that --check was false of: the only errors whose code is OK."""
-    groups = [group for group in report.error_groups if group.code is Code.OK]
-    failed = sum(group.count for group in groups)
-    if failed:
-        replies = "1 reply" if failed == 1 else f"{failed:,} replies"
-        expr = groups[0].message.removeprefix("check failed: ")
-        yield Check("--check", "", FAILED, f"{replies} of {report.completed:,} failed --check: {expr}")
+    """Replies that --check was false of, the only errors whose code is OK: a check for each expression and reason."""
+    for group in report.error_groups:
+        if group.code is Code.OK:
+            replies = "1 reply" if group.count == 1 else f"{group.count:,} replies"
+            expr = group.message.removeprefix("check failed: ")
+            yield Check("--check", "", FAILED, f"{replies} of {report.completed:,} failed --check: {expr}")
 
 
 def _anomalies(report: Report) -> Iterator[Check]:

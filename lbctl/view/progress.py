@@ -80,11 +80,13 @@ class PlainScreen:
     async def _run(self, report: Callable[[], Report]) -> None:
         loop = asyncio.get_running_loop()
         due = loop.time() + self._interval_s
-        finished, elapsed, streamed = 0, 0.0, (0, 0)
+        finished, elapsed, streamed, begun = 0, 0.0, (0, 0), report().started_at
         while True:
             await asyncio.sleep(min(_LOOK_S, max(due - loop.time(), 0.0)))
             now = report()
             self._tell_events(now)
+            if now.started_at != begun:  # after a warm-up, and for each rate of a search, it counts anew
+                finished, elapsed, streamed, begun = 0, 0.0, (0, 0), now.started_at
             if loop.time() >= due:
                 due += self._interval_s
                 self._write(progress_line(now, finished, now.elapsed_s - elapsed, streamed))

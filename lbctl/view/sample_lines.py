@@ -20,7 +20,7 @@ from lbctl.view.sample_document import event, sample
 
 SAMPLE: Final = "lbctl.sample/v1"
 EVENT: Final = "lbctl.event/v1"
-_LOOK_S: Final = 0.25  # how often events are looked for
+LOOK_S: Final = 0.25  # how often events are looked for, and the end of a run
 _EARLY_S: Final = 0.01  # a timer may fire early by less
 _AT_ONCE: Final = 8  # backends that are read without letting calls go on
 
@@ -76,6 +76,7 @@ class LiveLines:
         self._readings = Readings()
         self._backends = _Backends()
         self._events = 0
+        self._begun: datetime | None = None
 
     @contextlib.asynccontextmanager
     async def showing(self, report: Callable[[], Report], controls: Controls) -> AsyncIterator[None]:
@@ -91,7 +92,8 @@ class LiveLines:
 
     async def _run(self, report: Callable[[], Report], controls: Controls, over: asyncio.Event) -> None:
         while not over.is_set():
-            now, wait_s = report(), _LOOK_S
+            now, wait_s = report(), LOOK_S
+            self._turn(now)
             left_s = next_due(self._readings.at_s, self._interval_s) - now.elapsed_s
             if self._lines.is_broken():
                 controls.stop()
@@ -101,12 +103,21 @@ class LiveLines:
                     await self._tell(now)
                     continue
                 self._tell_events(now)
-                wait_s = _LOOK_S if now.warming else min(left_s, _LOOK_S)
+                if now.end_reason is not None:  # one of several runs, of a search: the next counts anew
+                    await self._tell(now)
+                wait_s = LOOK_S if now.warming else min(left_s, LOOK_S)
             with contextlib.suppress(TimeoutError):
                 async with asyncio.timeout(wait_s):
                     await over.wait()
 
+    def _turn(self, report: Report) -> None:
+        """A run that counts anew, as each one of a search does, has samples of its own."""
+        if report.started_at != self._begun:
+            self._begun = report.started_at
+            self._readings, self._backends = Readings(), _Backends()
+
     async def _tell(self, report: Report) -> None:
+        self._turn(report)
         self._tell_events(report)
         totals = Totals(
             report.issued,

@@ -7,7 +7,11 @@ from dataclasses import replace
 
 import pytest
 
+from lbctl.balance.policies.table import POLICIES
 from lbctl.commands.error_limit import parse_error_limit, watched
+from lbctl.commands.hammer import Hammer, finished
+from lbctl.commands.searching import Searching
+from lbctl.load.plan import Plan
 from lbctl.stats.report import Report
 from tests.commands.test_judging import FakeRun
 from tests.fakes import until
@@ -52,6 +56,16 @@ def test_a_run_is_ended_once_and_a_warm_up_is_not() -> None:
     assert (run.ends, run.notes) == (["max_errors"], [("log", None, "--max-errors 3: 4 errors", "bad")])
     run.now = of(10, 5, stopping=True)
     assert not limit.look(run)
+
+
+@pytest.mark.parametrize(("searching", "fails"), [(None, True), (Searching(()), False)])
+def test_in_a_search_it_ends_a_probe_and_is_no_failure_of_the_whole(searching: Searching | None, fails: bool) -> None:
+    policy, limit = POLICIES["round_robin"], parse_error_limit("3")
+    request = Hammer("echo", None, policy, Plan(1, 1, None, 1.0), 1, max_errors=limit, searching=searching)
+    found = finished(request, of(10, 3, end_reason="max_errors"), None, None)
+    assert (found.failure is not None) is fails
+    assert found.report is not None
+    assert found.report.stopped_by == "--max-errors 3"
 
 
 async def test_it_looks_while_the_run_goes_on_and_no_longer() -> None:

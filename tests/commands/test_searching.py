@@ -228,6 +228,11 @@ def test_what_contradicts_a_search_is_refused(
         searching_of(search, LoadFlags(**load), PacingFlags(**pacing), VerdictFlags())
 
 
+def test_requests_that_run_out_are_refused() -> None:
+    with pytest.raises(UsageError, match="--data-order once: a search sends as many requests as it takes"):
+        searching_of(SearchFlags(["x"]), LoadFlags(), PacingFlags(), VerdictFlags(), "once")
+
+
 def test_a_precision_is_a_percentage_above_nothing() -> None:
     assert parse_precision("2.5%") == 0.025
     for text in ("0", "0%", "5", "soon"):

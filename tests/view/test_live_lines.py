@@ -4,7 +4,7 @@ import asyncio
 import json
 from collections.abc import Callable
 from dataclasses import replace
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 from typing import Any, cast
 
 import pytest
@@ -68,6 +68,12 @@ class Made:
         self.events = EventLog()
         self.elapsed_s = 0.0
         self.warming = False
+        self.started_at, self.end_reason = NOON, ""
+
+    def again(self) -> None:
+        """Count anew, as the next run of a search."""
+        self.latency, self.first, self.second = Histogram(), Histogram(), Histogram()
+        self.elapsed_s, self.started_at, self.end_reason = 0.0, self.started_at + timedelta(seconds=9), ""
 
     def calls(self, first: int, second: int, *, us: int = 1000) -> None:
         for times, count in ((self.first, first), (self.second, second), (self.latency, first + second)):
@@ -80,7 +86,8 @@ class Made:
         return replace(
             EMPTY,
             elapsed_s=self.elapsed_s,
-            end_reason=None,
+            started_at=self.started_at,
+            end_reason=self.end_reason or None,
             issued=total,
             completed=total,
             ok=total,
@@ -127,6 +134,23 @@ async def test_each_sample_has_what_happened_since_the_one_before_in_all_and_by_
     assert abs(second["backends"][0]["p99_ms"] - 5.0) < 0.05
     assert (rest["t_s"], rest["seconds"], rest["ok"], rest["backends"][0]["ok"]) == (2.25, 0.25, 1, 0)
     assert [each["p50_ms"] for each in rest["backends"]] == [None, pytest.approx(1.0, rel=0.01)]
+
+
+async def test_each_run_of_a_search_has_samples_of_its_own_and_they_add_up_to_it() -> None:
+    run, read = Made(), Read()
+    run.calls(4, 2)
+    run.elapsed_s = 5.0
+    async with live(read).showing(run.report, NOBODY):
+        await read.until(lambda: len(read.samples) == 1)
+        run.calls(1, 0)
+        run.elapsed_s, run.end_reason = 5.1, "duration"
+        await read.until(lambda: len(read.samples) == 2)
+        run.again()
+        run.calls(2, 0)
+        run.elapsed_s = 1.0
+        await read.until(lambda: len(read.samples) == 3)
+    found = [(each["t_s"], each["seconds"], each["requests"], each["backends"][0]["ok"]) for each in read.samples]
+    assert found == [(5.0, 5.0, 6, 4), (5.1, pytest.approx(0.1), 1, 1), (1.0, 1.0, 2, 2)]
 
 
 async def test_events_are_lines_of_their_own_also_those_of_the_end() -> None:

@@ -2,6 +2,7 @@ from __future__ import annotations
 
 import asyncio
 from dataclasses import replace
+from datetime import timedelta
 from typing import cast
 
 import pytest
@@ -67,6 +68,26 @@ async def test_the_messages_of_a_line_are_those_since_the_line_before() -> None:
     async with PlainScreen(write, interval_s=0.01).showing(report, NOBODY), asyncio.timeout(10):
         await enough.wait()
     assert " 10 rps sent 100/s received 200/s ok " in lines[1]
+
+
+async def test_the_rate_of_a_run_that_counts_anew_is_its_own() -> None:
+    lines: list[str] = []
+    enough = asyncio.Event()
+
+    def write(line: str) -> None:
+        lines.append(line)
+        if len(lines) == 2:
+            enough.set()
+
+    def report() -> Report:
+        now = replace(sample(3), events=())
+        if not lines:
+            return now
+        return replace(now, started_at=now.started_at + timedelta(seconds=60), elapsed_s=2.0, completed=50)
+
+    async with PlainScreen(write, interval_s=0.01).showing(report, NOBODY), asyncio.timeout(10):
+        await enough.wait()
+    assert " 25 rps " in lines[1]
 
 
 async def test_a_failing_report_is_not_swallowed() -> None:
