@@ -6,7 +6,7 @@ from dataclasses import dataclass, fields
 from typing import Annotated, Any, Final
 
 from lbctl.cli.flags import Flags, one_of, option, switch
-from lbctl.cli.policy_options import listed, parse_policy, parse_policy_opts
+from lbctl.cli.policy_options import listed, parse_policy, parse_policy_opts, policies, policy_opts
 from lbctl.cli.values import parse_count, parse_duration, parse_positive_duration, parse_rate
 
 UIS: Final = ("auto", "live", "plain", "none")
@@ -28,6 +28,19 @@ def _fps(text: str) -> float:
     if not 0.1 <= number <= 60:
         raise ValueError(f"{text!r} is not a number from 0.1 to 60")
     return number
+
+
+def _window(text: str) -> float:
+    """Seconds; 0 for all of the run."""
+    if text == "total":
+        return 0.0
+    try:
+        seconds = parse_duration(text)
+    except ValueError:
+        seconds = 0.0
+    if not 1 <= seconds <= 60:
+        raise ValueError(f"{text!r} is neither total nor a time from 1s to 60s")
+    return seconds
 
 
 @dataclass(frozen=True, slots=True)
@@ -121,7 +134,7 @@ class LoadFlags(AmountFlags):
 
     policy: Annotated[  # parsed: typer has no name for what a parser returns
         Any,
-        option("--policy", text=listed(), metavar="NAME", panel=_LOAD, parse=parse_policy),
+        option("--policy", text=listed(), metavar="NAME", panel=_LOAD, parse=parse_policy, completes=policies),
     ] = None
     policy_opt: Annotated[
         list[Any] | None,
@@ -131,6 +144,7 @@ class LoadFlags(AmountFlags):
             metavar="NAME=VALUE",
             panel=_LOAD,
             parse=parse_policy_opts,
+            completes=policy_opts,
         ),
     ] = None
     explain: Annotated[bool, switch("--explain", text="tell why the first call went where it went", panel=_LOAD)] = (
@@ -180,6 +194,16 @@ class ScreenFlags(Flags):
 class ResultFlags(ScreenFlags):
     """What is shown, kept and judged."""
 
+    window: Annotated[
+        float | None,
+        option(
+            "--window",
+            text="what the live view shows first: total (default), or the last 5s, 1s..60s; w turns to the other",
+            metavar="total|TIME",
+            panel=_RESULT,
+            parse=_window,
+        ),
+    ] = None
     strict: Annotated[
         bool,
         switch("--strict", text="exit with 1 where a backend bent HTTP/2 or gRPC, and say how", panel=_RESULT),

@@ -51,7 +51,7 @@ def screens(
         sink.note("note: --ui live: the lines of -o jsonl go to this terminal; send them to a file for a live view")
     # -q leaves out progress nobody asked for; a live view is what a terminal is for.
     write = sink.note if result.ui is None else sink.say
-    found = [run_screen(caps, write, interval_s=result.interval or _PROGRESS_S)]
+    found = [run_screen(caps, write, interval_s=result.interval or _PROGRESS_S, window_s=result.window or None)]
     if settings.output == "jsonl":
         found.append(_lines(sink, result.interval or _SAMPLES_S))
     if outputs.otlp is not None:

@@ -12,7 +12,7 @@ from lbctl.stats.report import Report
 
 # Options of hammer that do not change what is sent, and whether a value follows.
 _ASIDE: Final = {
-    **dict.fromkeys(("--seed", "--save", "-o", "--output", "--ui", "--fps", "--interval"), True),
+    **dict.fromkeys(("--seed", "--save", "-o", "--output", "--ui", "--fps", "--interval", "--window"), True),
     **dict.fromkeys(("--color", "--log-file", "--threshold", "--metrics", "--otlp"), True),
     **dict.fromkeys(("-q", "--quiet", "-v", "--verbose", "--no-color", "--ascii", "--ci"), False),
 }

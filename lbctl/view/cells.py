@@ -7,7 +7,7 @@ from collections.abc import Callable
 from lbctl.view.bars import shape, share_bar, sparkline
 from lbctl.view.digest import Digest
 from lbctl.view.standing import Line, Totals, condition, weight_in_use
-from lbctl.view.text import cell_len, count, duration, percent, points
+from lbctl.view.text import NONE, cell_len, count, duration, percent, points
 from lbctl.view.theme import Look
 
 _START_S = 0.05  # who came before was there from the start
@@ -66,7 +66,7 @@ def errors(line: Line, width: int, look: Look) -> str:
     """Failed calls, in red where they are more than one in a hundred."""
     row, style = line.row, look.style
     role = style.muted if not row.errors else style.err if row.errors > (row.ok + row.errors) * 0.01 else style.warn
-    return f"{role}{_number(count(row.errors, width), width)}{style.reset}"
+    return f"{role}{_number(NONE if line.idle else count(row.errors, width), width)}{style.reset}"
 
 
 def time(figure: Callable[[Digest], float], line: Line, width: int, look: Look) -> str:

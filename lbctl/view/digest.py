@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 from bisect import bisect_left
+from collections.abc import Mapping, Sequence
 from itertools import accumulate, pairwise
 from math import ceil
 from typing import NamedTuple
 
 from lbctl.stats.histogram import BUCKETS, Histogram, bucket_of, lower_edge, middle
+from lbctl.stats.windows import NOTHING, Held
 
 EDGES_US = (*(step * 10**power for power in range(2, 7) for step in (1, 2, 5)), 10_000_000)
 _QUANTILES = (0.5, 0.9, 0.99)
@@ -33,25 +35,46 @@ class Digest(NamedTuple):
     counts: tuple[int, ...]
 
 
-def digest(histogram: Histogram) -> Digest | None:
-    """Return the digest of a histogram, None for an empty one; percentiles are those of ``Histogram.quantiles``."""
-    total = histogram.total
-    if not total:
+def digest(histogram: Histogram, before: Held = NOTHING) -> Digest | None:
+    """Return the digest of what a histogram counted, ``before`` left out; None for nothing.
+
+    Percentiles are those of ``Histogram.quantiles``; with something left out the greatest is within 1 %.
+    """
+    total = histogram.total - before.total
+    if total <= 0:
         return None
-    counts = histogram.counts
+    counts, then = histogram.counts, before.counts
     low, high = bucket_of(histogram.min_us), bucket_of(histogram.max_us) + 1
     sums = [sum(counts[max(a, low) : min(b, high)]) if a < high and b > low else 0 for a, b in _RANGES]
+    if then:
+        sums = [now - sum(then[a:b]) for now, (a, b) in zip(sums, _RANGES, strict=True)]
     running = list(accumulate(sums))
     values = []
     for quantile in _QUANTILES:
         rank = max(1, ceil(quantile * total))
         part = min(bisect_left(running, rank), len(sums) - 1)
         first, end = _RANGES[part]
-        inside = list(accumulate(counts[first:end], initial=running[part] - sums[part]))
+        fresh = before.since(counts, first, end) if then else counts[first:end]
+        inside = list(accumulate(fresh, initial=running[part] - sums[part]))
         bucket = first + max(bisect_left(inside, rank) - 1, 0)
         values.append(min(max(middle(bucket), histogram.min_us), histogram.max_us))
     p50, p90, p99 = values
-    return Digest(total, p50, p90, p99, histogram.max_us, tuple(sums))
+    return Digest(total, p50, p90, p99, _greatest(histogram, before, sums), tuple(sums))
+
+
+def _greatest(histogram: Histogram, before: Held, sums: Sequence[int]) -> int:
+    if not before.total:
+        return histogram.max_us
+    first, end = next(_RANGES[part] for part in range(len(sums) - 1, -1, -1) if sums[part])
+    fresh = before.since(histogram.counts, first, end)
+    bucket = first + max(place for place, count in enumerate(fresh) if count)
+    return min(round(middle(bucket)), histogram.max_us)
+
+
+class _Kept(NamedTuple):
+    due_s: float  # from then on it is renewed
+    counted: tuple[int, int]  # by the histogram, and before the window
+    digest: Digest | None
 
 
 class Digests:
@@ -62,8 +85,13 @@ class Digests:
 
     def __init__(self, every_s: float = 0.5) -> None:
         self._every_s = every_s
-        self._kept: dict[Histogram, tuple[float, Digest]] = {}  # when it falls due again
+        self._before: Mapping[Histogram, Held] = {}
+        self._kept: dict[Histogram, _Kept] = {}
         self._held: dict[Histogram, Digest | None] = {}
+
+    def after(self, before: Mapping[Histogram, Held]) -> None:
+        """Leave out what histograms had counted before; what is not among these had counted nothing."""
+        self._before = before
 
     def hold(self, *histograms: Histogram) -> None:
         """Take these as they are at this moment: they must add up with totals, and ``held`` returns them so."""
@@ -75,22 +103,25 @@ class Digests:
 
     def _latest(self, histogram: Histogram) -> Digest | None:
         kept = self._kept.get(histogram)
-        if kept is not None and histogram.total == kept[1].total:
-            return kept[1]
-        fresh = digest(histogram)
-        if fresh is not None:
-            self._kept[histogram] = (0.0, fresh)
-        return fresh
+        if kept is not None and self._counted(histogram) == kept.counted:
+            return kept.digest
+        return self._renew(histogram, 0.0)
 
     def of(self, histogram: Histogram, now_s: float) -> Digest | None:
         """Return the digest as of ``now_s`` on the run's clock."""
         kept = self._kept.get(histogram)
         if kept is not None:
-            grown = histogram.total - kept[1].total
-            if not grown or (grown > 0 and now_s < kept[0]):  # where it shrank, counting has begun anew
-                return kept[1]
-        fresh = digest(histogram)
-        if fresh is not None:
-            wait = self._every_s if kept else self._every_s * (1 - len(self._kept) % 4 / 4)
-            self._kept[histogram] = (now_s + wait, fresh)
+            counted = self._counted(histogram)
+            anew = counted[0] < kept.counted[0] or not kept.counted[0]
+            if counted == kept.counted or (now_s < kept.due_s and not anew):
+                return kept.digest
+        wait = self._every_s if kept else self._every_s * (1 - len(self._kept) % 4 / 4)
+        return self._renew(histogram, now_s + wait)
+
+    def _counted(self, histogram: Histogram) -> tuple[int, int]:
+        return histogram.total, self._before.get(histogram, NOTHING).total
+
+    def _renew(self, histogram: Histogram, due_s: float) -> Digest | None:
+        fresh = digest(histogram, self._before.get(histogram, NOTHING))
+        self._kept[histogram] = _Kept(due_s, self._counted(histogram), fresh)
         return fresh

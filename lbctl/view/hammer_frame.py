@@ -27,8 +27,10 @@ def build(report: Report, ui: Ui, width: int, height: int, style: Style, glyphs:
 
 def hold(report: Report, ui: Ui) -> None:
     """Take what must add up with the report's totals at the moment of the report: its histograms go on counting."""
-    chosen = _chosen(report, ui)
-    ui.digests.hold(report.latency, *([chosen.latency] if chosen else []))
+    sight = ui.sight
+    sight.hold(report, recent=ui.recent)
+    chosen = None if ui.recent else _chosen(report, ui)  # figures to order a window by are yet to be made
+    sight.digests.hold(report.latency, *([chosen.latency] if chosen else []))
 
 
 def _chosen(report: Report, ui: Ui) -> BackendRow | None:
@@ -38,12 +40,18 @@ def _chosen(report: Report, ui: Ui) -> BackendRow | None:
 
 def pieces(report: Report, ui: Ui, width: int, height: int, look: Look) -> Iterator[list[str]]:
     """Yield a frame a few lines at a time, of a report that is held."""
+    for _ in ui.sight.look(report):
+        yield []
+    yield []
+    figures = ui.sight.figures or report
     if tiny(width, height):
-        yield filled([one_line(report, ui, width, look)], height)
+        yield filled([one_line(report, figures, ui, width, look)], height)
         return
     shape = planned(report, ui, width, height)
-    yield from _head(report, ui, shape, width, look)
-    yield from _body(report, ui, shape, width, look)
+    yield header(report, figures, ui, width, look)
+    if shape.warning:
+        yield [warning(report, width, look)]
+    yield from _body(figures, ui, shape, width, look)
     yield [footer(report, ui, width, look)]
 
 
@@ -56,12 +64,6 @@ def planned(report: Report, ui: Ui, width: int, height: int) -> Plan:
     """How a window that is not tiny is divided."""
     warned = bool(report.generator.warnings)
     return plan(width, height, len(report.backends), histogram=ui.histogram, warning=warned)
-
-
-def _head(report: Report, ui: Ui, shape: Plan, width: int, look: Look) -> Iterator[list[str]]:
-    yield header(report, ui, width, look)
-    if shape.warning:
-        yield [warning(report, width, look)]
 
 
 def _body(report: Report, ui: Ui, shape: Plan, width: int, look: Look) -> Iterator[list[str]]:

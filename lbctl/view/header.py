@@ -16,10 +16,10 @@ from lbctl.view.ui import Ui
 _CLAUSE = re.compile(r"[;:] |$")
 
 
-def header(report: Report, ui: Ui, width: int, look: Look) -> list[str]:
-    """Three lines from 100 columns on, four below; the first two are those of ``ticking``."""
-    totals = _totals(report, ui, width, look)
-    percentiles = _percentiles(report, ui, width)
+def header(report: Report, figures: Report, ui: Ui, width: int, look: Look) -> list[str]:
+    """Three lines from 100 columns on, four below; the first two are those of ``ticking``, the rest is of figures."""
+    totals = _totals(figures, ui, width, look)
+    percentiles = _percentiles(figures, ui, width)
     lines = ticking(report, width, look)
     if width >= SHORT_HEADER_WIDTH:
         return [*lines, spread(totals, percentiles, width)]
@@ -65,10 +65,12 @@ def _pace(report: Report) -> str:
 
 def _flag(report: Report, look: Look) -> Span:
     word = _state(report)
-    if not word:
-        return plain("")
+    return joined(_marked(word, look, look.style.warn), plain(" ")) if word else plain("")
+
+
+def _marked(word: str, look: Look, role: str = "") -> Span:
     style = look.style
-    return joined(Span(f"{style.warn}{style.reverse} {word} {style.reset}", len(word) + 2), plain(" "))
+    return Span(f"{role}{style.reverse} {word} {style.reset}", len(word) + 2) if word else plain("")
 
 
 def _state(report: Report) -> str:
@@ -122,14 +124,14 @@ def _eta(report: Report, done: float) -> str:
 
 def _totals(report: Report, ui: Ui, width: int, look: Look) -> Span:
     style = look.style
-    now = ui.series.now()
+    now, window = ui.sight.rate(), ui.sight.window
     rate = "- rps" if now is None else f"{count(now, 9)} rps"
     spans = [
-        coloured(look, style.ok, f" ok {report.ok:,}"),
+        joined(_marked(window, look), coloured(look, style.ok, f" ok {report.ok:,}")),
         coloured(look, _error_role(report, look), f"err {report.errors:,} ({error_rate(report.errors, report.ended)})"),
         plain(f"in-flight {report.in_flight:,}"),
         coloured(look, style.bold, rate),
-        *([plain(stream_rates(*ui.series.messages_now()))] if report.streams is not None else []),
+        *([plain(stream_rates(*ui.sight.message_rates()))] if report.streams is not None else []),
         *(plain(f"{word} {number:,}") for word, number in _rare(report) if number),
     ]
     limit = width - 46 if width >= SHORT_HEADER_WIDTH else width
@@ -160,7 +162,7 @@ def _error_role(report: Report, look: Look) -> str:
 
 
 def _percentiles(report: Report, ui: Ui, width: int) -> Span:
-    digest = ui.digests.held(report.latency)
+    digest = ui.sight.digests.held(report.latency)
     values = (digest.p50, digest.p90, digest.p99, digest.max_us) if digest else (None,) * 4
     names = ("p50", "p90", "p99", "max")
     words = [f"{name} {duration(value)}" for name, value in zip(names, values, strict=True)]

@@ -68,6 +68,11 @@ def rule(title: str, width: int, look: Look, tail: Span | None = None) -> str:
     return head + look.paint(style.muted, glyphs.rule * max(fill, 0)) + end
 
 
+def titled(title: str, window: str) -> str:
+    """Return the title of a part, and what of the run it is about unless that is all of it."""
+    return f"{title}  {window}" if window else title
+
+
 def filled(lines: list[str], rows: int) -> list[str]:
     """Exactly ``rows`` lines: cut at the end, or blank ones added."""
     return (lines + [""] * (rows - len(lines)))[: max(rows, 0)]

@@ -7,11 +7,13 @@ from contextlib import AbstractAsyncContextManager
 from dataclasses import replace
 
 from lbctl.load.controls import Controls
-from lbctl.stats.report import Report
+from lbctl.stats.report import BackendRow, Report
+from lbctl.stats.windows import SPAN_S
 from lbctl.view.caps import Caps
 from lbctl.view.hammer_frame import hold, pieces, planned, tiny
 from lbctl.view.header import ticking
 from lbctl.view.live import live
+from lbctl.view.sight import Sight
 from lbctl.view.theme import Look
 from lbctl.view.ui import SORTS, Ui
 
@@ -21,11 +23,19 @@ _FIGURES_S = 0.24  # figures are renewed four times a second: faster is unreadab
 class HammerView:
     """Draws one run and turns keys into calls of its controls."""
 
-    def __init__(self, report: Callable[[], Report], controls: Controls, look: Look, *, can_type: bool = True) -> None:
+    def __init__(
+        self,
+        report: Callable[[], Report],
+        controls: Controls,
+        look: Look,
+        *,
+        can_type: bool = True,
+        window_s: float | None = None,
+    ) -> None:
         self._report = report
         self._controls = controls
         self._look = look
-        self.ui = Ui(can_type=can_type)
+        self.ui = Ui(can_type=can_type, recent=window_s is not None, sight=Sight(window_s or SPAN_S))
         self._shown: Report | None = None  # what the lines show
         self._lines: list[str] = []
         self._lines_for: tuple[int, int] | None = None  # width, height; None where they are not to be shown again
@@ -44,6 +54,7 @@ class HammerView:
             "d": self._drain,
             "s": self._next_sort,
             "r": self._reverse,
+            "w": self._next_window,
             "enter": self._toggle_focus,
             "e": lambda: self._turn_to("events"),
             "n": lambda: self._turn_to("connections"),
@@ -64,8 +75,6 @@ class HammerView:
         self._lines_for, self._lines_at = (width, height), now_s  # a key meanwhile takes that back
         self._shown = report = self._report()
         hold(report, self.ui)
-        yield []
-        self.ui.series.sample(report)
         yield []
         lines = []
         for piece in pieces(report, self.ui, width, height, self._look):
@@ -103,7 +112,7 @@ class HammerView:
 
     def resume(self) -> None:
         """Leave the time away out of the rates."""
-        self.ui.series.skip(self._report())
+        self.ui.sight.series.skip(self._report())
         self._lines_for = None
 
     def log(self, text: str) -> None:
@@ -126,8 +135,12 @@ class HammerView:
         else:
             self._controls.pause()
 
+    def _rows(self) -> list[BackendRow]:
+        """The backends in the order that is on the screen."""
+        return self.ui.ordered(self.ui.sight.figures or self._report())
+
     def _drain(self) -> None:
-        rows = self.ui.ordered(self._report())
+        rows = self._rows()
         if rows:
             row = rows[self.ui.position(rows)]
             if row.state != "left":
@@ -143,8 +156,12 @@ class HammerView:
 
     def _hold(self) -> None:
         """Keep the selection on its backend when the order changes."""
-        rows = self.ui.ordered(self._report())
+        rows = self._rows()
         self.ui.select(rows, self.ui.position(rows))
+
+    def _next_window(self) -> None:
+        self._hold()
+        self.ui.recent = not self.ui.recent
 
     def _toggle_focus(self) -> None:
         self.ui.focus = not self.ui.focus
@@ -172,18 +189,20 @@ class HammerView:
         if ui.page == "events":
             ui.scroll = min(max(ui.scroll - step, 0), len(report.events))
             return
-        rows = ui.ordered(report)
+        rows = self._rows()
         ui.select(rows, ui.position(rows) + step)
 
 
 class LiveScreen:
-    """A run on the terminal behind standard error."""
+    """A run on the terminal behind standard error; with ``window_s`` the figures of so long come first."""
 
-    def __init__(self, caps: Caps) -> None:
+    def __init__(self, caps: Caps, window_s: float | None = None) -> None:
         self._caps = caps
+        self._window_s = window_s
 
     def showing(self, report: Callable[[], Report], controls: Controls) -> AbstractAsyncContextManager[None]:
         """Show the run until the block ends."""
         caps = self._caps
-        view = HammerView(report, controls, Look(caps.err_style, caps.err_glyphs), can_type=caps.keys != "none")
+        look, can_type = Look(caps.err_style, caps.err_glyphs), caps.keys != "none"
+        view = HammerView(report, controls, look, can_type=can_type, window_s=self._window_s)
         return live(view, caps.keys, caps.fps)

@@ -9,7 +9,7 @@ from lbctl.view.connection_table import connection_table
 from lbctl.view.connections import connection_lines
 from lbctl.view.event_panel import error_lines, event_lines
 from lbctl.view.header import fraction
-from lbctl.view.lines import filled, fitting, rule
+from lbctl.view.lines import filled, fitting, rule, titled
 from lbctl.view.stream_lines import stream_lines
 from lbctl.view.text import count, duration
 from lbctl.view.theme import Look
@@ -25,11 +25,12 @@ _HINTS = (
     ("d", "drain"),
     ("j/k", "select"),
     ("s", "sort"),
-    ("h", "histogram"),
+    ("w", "window"),
+    ("h", "hist"),
     ("e", "events"),
     ("n", "connections"),
 )
-_ORDER = ("q", "space", "+/-", "p", "j/k", "d", "s", "h", "e", "n", "?")
+_ORDER = ("q", "space", "+/-", "p", "j/k", "d", "s", "w", "h", "e", "n", "?")
 
 HELP = (
     ("q", "stop, then quit"),
@@ -45,6 +46,7 @@ HELP = (
     ("enter", "histogram of this backend"),
     ("h", "histogram on or off"),
     ("s r", "sort by the next, reverse"),
+    ("w", "totals, last seconds"),
     ("e", "all errors and events"),
     ("n", "connections, streams"),
     ("Ctrl-L", "repaint"),
@@ -63,15 +65,22 @@ def footer(report: Report, ui: Ui, width: int, look: Look) -> str:
     if not ui.can_type:
         return look.paint(look.style.muted, look.elide(" Ctrl-C stops", width))
     if ui.page != "main":
-        scroll = (("j/k", "scroll"),) if ui.page == "events" else ()
+        scroll = (("j/k", "scroll"), ("w", _other(ui))) if ui.page == "events" else ()
         return hints((*scroll, ("Esc", "back"), ("q", "quit")), width, look)
     fitting: list[tuple[str, str]] = []
-    for key, words in _HINTS:
+    for key, words in sorted(_HINTS, key=lambda hint: ui.recent and hint[0] != "w"):  # the way back comes first
         if key == "space" and report.paused:
             words = "resume"
+        if key == "w":
+            words = _other(ui)
         if _length([*fitting, (key, words)]) <= width:
             fitting.append((key, words))
     return hints(tuple(sorted(fitting, key=lambda hint: _ORDER.index(hint[0]))), width, look)
+
+
+def _other(ui: Ui) -> str:
+    """What ``w`` turns to."""
+    return "totals" if ui.recent else f"last {ui.sight.span_s:g}s"
 
 
 def hints(pairs: tuple[tuple[str, str], ...], width: int, look: Look) -> str:
@@ -112,7 +121,7 @@ def _help_box(entries: tuple[tuple[str, str], ...], width: int, look: Look) -> l
 def events_page(report: Report, ui: Ui, lines: int, width: int, look: Look) -> list[str]:
     """Errors by kind, then as many events as fit, scrolled back by ``ui.scroll``; exactly ``lines`` lines."""
     groups = error_lines(report, max(1, lines // 3), width, look)
-    head = [rule(f"ERRORS {report.errors:,}", width, look), *groups]
+    head = [rule(titled(f"ERRORS {report.errors:,}", ui.sight.window), width, look), *groups]
     rows = lines - len(head) - 1
     if rows < 1:
         return filled(head, lines)
@@ -132,14 +141,15 @@ def connections_page(report: Report, ui: Ui, lines: int, width: int, look: Look)
     return filled(found, lines)
 
 
-def one_line(report: Report, ui: Ui, width: int, look: Look) -> str:
+def one_line(report: Report, figures: Report, ui: Ui, width: int, look: Look) -> str:
     """All that fits a tiny window: ``8,192/10k 82% 521 rps err 0.4% p99 33ms``."""
-    load, done, now = report.load, fraction(report), ui.series.now()
-    found = ui.digests.held(report.latency)
+    load, done, now = report.load, fraction(report), ui.sight.rate()
+    found = ui.sight.digests.held(report.latency)
     words = [f"{report.completed:,}" + (f"/{count(load.requests, 4)}" if load.requests else "")]
     if done is not None:
         words.append(f"{int(done * 100)}%")
+    words += filter(None, [ui.sight.window])
     words.append("- rps" if now is None else f"{count(now, 6)} rps")
-    words.append(f"err {report.errors / report.completed * 100:.1f}%" if report.completed else "err -")
+    words.append(f"err {figures.errors / figures.completed * 100:.1f}%" if figures.completed else "err -")
     words.append(f"p99 {duration(found.p99 if found else None)}")
     return look.elide(fitting(["paused", *words] if report.paused else words, " ", width), width)

@@ -9,7 +9,7 @@ from lbctl.view.event_panel import error_lines, event_lines, events_in_full
 from lbctl.view.guard_lines import guarded
 from lbctl.view.latency_panel import bucket_count, charts, histogram_lines, two_histograms
 from lbctl.view.layout import Plan
-from lbctl.view.lines import Span, coloured, filled, padded, rule
+from lbctl.view.lines import Span, coloured, filled, padded, rule, titled
 from lbctl.view.standing import condition
 from lbctl.view.text import plural
 from lbctl.view.theme import Look
@@ -31,16 +31,16 @@ def lower(report: Report, ui: Ui, plan: Plan, chosen: BackendRow | None, width: 
         lines = _one_histogram(report, ui, plan.histogram, chosen, width, look)
         rest -= len(lines)
         yield lines
-    yield _errors_and_events(report, rest, chosen, width, look) if rest >= 2 else [""] * rest
+    yield _errors_and_events(report, ui, rest, chosen, width, look) if rest >= 2 else [""] * rest
 
 
 def _one_histogram(report: Report, ui: Ui, lines: int, chosen: BackendRow | None, width: int, look: Look) -> list[str]:
     focused = chosen if ui.focus else None
     histogram = focused.latency if focused else report.latency
     name = look.show(focused.address) if focused else "all"
-    found = ui.digests.held(histogram)
+    found = ui.sight.digests.held(histogram)
     body = histogram_lines(found, lines - 1, width, look)
-    return [rule(f"LATENCY {name}", width, look), *body]
+    return [rule(titled(f"LATENCY {name}", ui.sight.window), width, look), *body]
 
 
 def _halves(
@@ -49,9 +49,9 @@ def _halves(
     start = width // 2
     one = _histograms(report, ui, lines, chosen, start - 1, look)
     yield []
-    one = filled(one + charts(ui.series, lines - len(one), start - 1, look), lines)
+    one = filled(one + charts(ui.sight.series, lines - len(one), start - 1, look), lines)
     yield []
-    other = _right_half(report, lines, chosen, width - start, look)
+    other = _right_half(report, ui, lines, chosen, width - start, look)
     yield [padded(a, start) + b for a, b in zip(one, other, strict=True)]
 
 
@@ -59,21 +59,21 @@ def _histograms(report: Report, ui: Ui, lines: int, chosen: BackendRow | None, w
     result: list[str] = []
     if ui.histogram is not False:
         rows = min(lines - 1, _BUCKETS)
-        all_calls = ui.digests.held(report.latency)
-        one = ui.digests.held(chosen.latency) if chosen else None
+        all_calls = ui.sight.digests.held(report.latency)
+        one = ui.sight.digests.held(chosen.latency) if chosen else None
         if ui.focus and chosen:
-            result.append(rule(f"LATENCY {look.show(chosen.address)}", width, look))
+            result.append(rule(titled(f"LATENCY {look.show(chosen.address)}", ui.sight.window), width, look))
             result += histogram_lines(one, min(rows, bucket_count([one])), width, look)
         else:
             name = f" {look.glyphs.wall} {look.show(chosen.address)}" if chosen else ""
-            result.append(rule(f"LATENCY all{name}", width, look))
+            result.append(rule(titled(f"LATENCY all{name}", ui.sight.window), width, look))
             result += two_histograms([all_calls, one], min(rows, bucket_count([all_calls, one])), width, look)
     return result
 
 
-def _right_half(report: Report, lines: int, chosen: BackendRow | None, width: int, look: Look) -> list[str]:
+def _right_half(report: Report, ui: Ui, lines: int, chosen: BackendRow | None, width: int, look: Look) -> list[str]:
     groups = error_lines(report, max(1, min(len(report.error_groups), lines // 3)), width, look)
-    title = f"ERRORS {report.errors:,}"
+    title = titled(f"ERRORS {report.errors:,}", ui.sight.window)
     head = [rule(title, width, look, _told(chosen, width - len(title), look)), *groups]
     rest = lines - len(head)
     if rest < 2:
@@ -82,11 +82,13 @@ def _right_half(report: Report, lines: int, chosen: BackendRow | None, width: in
     return filled([*head, rule("EVENTS", width, look), *told(report, rest - 1, width, look)], lines)
 
 
-def _errors_and_events(report: Report, lines: int, chosen: BackendRow | None, width: int, look: Look) -> list[str]:
+def _errors_and_events(
+    report: Report, ui: Ui, lines: int, chosen: BackendRow | None, width: int, look: Look
+) -> list[str]:
     room = lines - 1
     groups = error_lines(report, max(1, room // 3), width, look) if report.error_groups else []
     events = event_lines(report, room - len(groups), width, look)
-    title = f"ERRORS {report.errors:,}  EVENTS"
+    title = titled(f"ERRORS {report.errors:,}", ui.sight.window) + "  EVENTS"
     return filled([rule(title, width, look, _told(chosen, width - len(title), look)), *groups, *events], lines)
 
 

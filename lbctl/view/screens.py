@@ -42,12 +42,17 @@ class WatchingScreen(Protocol):
     ) -> AbstractAsyncContextManager[None]: ...
 
 
-def run_screen(caps: Caps, write: Callable[[str], None], *, interval_s: float = 5.0) -> RunScreen:
-    """Return the screen for a run; ``write`` gets whole lines for standard error, without their end."""
+def run_screen(
+    caps: Caps, write: Callable[[str], None], *, interval_s: float = 5.0, window_s: float | None = None
+) -> RunScreen:
+    """Return the screen for a run; ``write`` gets whole lines for standard error, without their end.
+
+    A live one shows totals first, or the last ``window_s`` seconds.
+    """
     if caps.screen == "live":
         from lbctl.view.live_hammer import LiveScreen
 
-        return LiveScreen(caps)
+        return LiveScreen(caps, window_s)
     return PlainScreen(write, interval_s, caps.err_glyphs) if caps.screen == "plain" else NoScreen()
 
 

@@ -12,6 +12,8 @@ from lbctl.view.text import count
 from lbctl.view.theme import Look
 from lbctl.view.ui import Ui
 
+_NO_PICK = 1e-6  # what is left of a difference of expected picks
+
 # What a state looks like; everything else is on its way.
 _STATES = {
     **dict.fromkeys(("transient_failure", "left"), "gone"),
@@ -33,7 +35,7 @@ class Totals(NamedTuple):
 
 
 class Line(NamedTuple):
-    """One backend with everything its cells need."""
+    """One backend with everything its cells need; ``idle``: none of its calls ended in the window that is shown."""
 
     row: BackendRow
     digest: Digest | None
@@ -43,6 +45,7 @@ class Line(NamedTuple):
     role: str  # the colour of the deviation of what was picked, which the policy answers for
     rps: float | None
     spark: Sequence[float]
+    idle: bool = False
 
 
 def totals(report: Report) -> Totals:
@@ -60,14 +63,24 @@ def totals(report: Report) -> Totals:
 
 def line(row: BackendRow, ui: Ui, now_s: float, sums: Totals, look: Look) -> Line:
     """Work out what the cells of a backend will say."""
-    share = row.attempts / sums.attempts if sums.attempts else None
-    expected = row.expected / sums.expected if sums.expected else None
+    sight = ui.sight
+    recent = sight.seconds is not None
+    out = recent and not row.attempts and row.expected < _NO_PICK  # of the rotation, all the time
+    share = row.attempts / sums.attempts if sums.attempts and not out else None
+    expected = row.expected / sums.expected if sums.expected and not out else None
     delta = share - expected if sums.stated and share is not None and expected is not None else None
     picked = row.picks / sums.picks - expected if delta is not None and expected is not None else None
     role = _delta_role(picked, expected, sums, look)
-    series = ui.series
     return Line(
-        row, ui.digests.of(row.latency, now_s), share, expected, delta, role, series.row_now(row), series.row(row)
+        row,
+        sight.digests.of(row.latency, now_s),
+        share,
+        expected,
+        delta,
+        role,
+        sight.row_rate(row),
+        sight.series.row(row),
+        idle=recent and not row.ok + row.errors,
     )
 
 

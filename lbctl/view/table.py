@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 from lbctl.stats.report import BackendRow, Balance, Report
 from lbctl.view.columns import Column, columns
-from lbctl.view.lines import Span, coloured, joined, plain, rule
+from lbctl.view.lines import Span, coloured, joined, plain, rule, titled
 from lbctl.view.standing import Totals, line, state_mark, totals
 from lbctl.view.text import cell_len
 from lbctl.view.theme import Look
@@ -65,10 +65,13 @@ def _rule(report: Report, ui: Ui, width: int, look: Look) -> str:
     present = [row for row in report.backends if row.state != "left"]
     ready = sum(row.state == "ready" for row in present)
     order = f"  sort:{ui.sort_name}{' reversed' if ui.reverse else ''}"
-    tail = joined(verdict(report.balance, look), plain(order))
-    title = f"BACKENDS {ready}/{len(present)}"
+    window = ui.sight.window
+    # A verdict on five seconds, looked at over and over, would find chance wanting all the time.
+    judged = joined(plain("run: " if window else ""), verdict(report.balance, look))
+    tail = joined(judged, plain(order))
+    title = titled(f"BACKENDS {ready}/{len(present)}", window)
     if len(title) + tail.width + 6 > width:
-        tail = verdict(report.balance, look)
+        tail = judged
     return rule(title, width, look, tail)
 
 

@@ -1,4 +1,4 @@
-"""What the person at the live view has chosen: selection, order, page. No drawing and no run state in here."""
+"""What the person at the live view has chosen: selection, order, page, window. No drawing and no run state in here."""
 
 from __future__ import annotations
 
@@ -7,14 +7,13 @@ from dataclasses import dataclass, field
 from functools import lru_cache
 
 from lbctl.stats.report import BackendRow, Report
-from lbctl.view.digest import Digests
-from lbctl.view.series import Series
+from lbctl.view.sight import Sight
 
 _SortKey = Callable[[BackendRow, "Ui", float], tuple[float | str, ...]]
 
 
 def _by_p99(row: BackendRow, ui: Ui, now_s: float) -> tuple[float | str, ...]:
-    digest = ui.digests.of(row.latency, now_s)
+    digest = ui.sight.digests.of(row.latency, now_s)
     return (-digest.p99 if digest else 0.0,)
 
 
@@ -35,7 +34,7 @@ SORTS: tuple[tuple[str, _SortKey], ...] = (
     ("addr", lambda row, ui, now_s: natural(row.address)),
     ("share", lambda row, ui, now_s: (-row.attempts,)),
     ("delta", lambda row, ui, now_s: (-abs(row.picks - row.expected),)),
-    ("rps", lambda row, ui, now_s: (-(ui.series.row_now(row) or 0.0),)),
+    ("rps", lambda row, ui, now_s: (-(ui.sight.row_rate(row) or 0.0),)),
     ("err", lambda row, ui, now_s: (-row.errors,)),
     ("p99", _by_p99),
 )
@@ -43,7 +42,7 @@ SORTS: tuple[tuple[str, _SortKey], ...] = (
 
 @dataclass(slots=True)
 class Ui:
-    """The state of one live view. ``series`` and ``digests`` are its memory of the run's counters."""
+    """The state of one live view. ``sight`` is its memory of the run's counters."""
 
     selected: tuple[str, str] | None = None  # key and address; None is the first row
     sort: int = 0
@@ -54,8 +53,8 @@ class Ui:
     scroll: int = 0  # events page: lines up from the newest
     keep_frame: bool = False  # leave the last frame in the scrollback
     can_type: bool = True  # keys can be read at all
-    series: Series = field(default_factory=Series)
-    digests: Digests = field(default_factory=Digests)
+    recent: bool = False  # the figures of the last seconds instead of the run's
+    sight: Sight = field(default_factory=Sight)
 
     @property
     def sort_name(self) -> str:

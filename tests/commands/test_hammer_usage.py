@@ -35,6 +35,8 @@ def clean_environment(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
         (["--connect-timeout", "0"], "--connect-timeout: '0': must be more than 0"),
         (["--seed", "-1"], "Invalid value for '--seed': '-1' is not a whole number of at most 18 digits"),
         (["--fps", "0"], "Invalid value for '--fps': '0' is not a number from 0.1 to 60"),
+        (["--window", "90s"], "Invalid value for '--window': '90s' is neither total nor a time from 1s to 60s"),
+        (["--window", "all"], "Invalid value for '--window': 'all' is neither total nor a time from 1s to 60s"),
         (["--fps", "nan"], "Invalid value for '--fps': 'nan' is not a number from 0.1 to 60"),
         (["--ui", "curses"], "Invalid value for '--ui': 'curses' is not one of auto, live, plain, none"),
         (

@@ -22,6 +22,7 @@ from tests.view.sample import (
     load_aware,
     open_loop,
     overridden,
+    recently,
     sample,
     seasoned,
     simulated,
@@ -55,6 +56,13 @@ def hammer(
 def frame(width: int, height: int, report: Report) -> str:
     """Return a frame of this run."""
     return "\n".join(build(report, seasoned(report), width, height, PLAIN, UNICODE)) + "\n"
+
+
+def lately(width: int, height: int, backends: int = 5, page: str = "main", glyphs: Glyphs = UNICODE) -> str:
+    """Return a frame of the last seconds of a run."""
+    report, ui = recently(backends, idle=2, out=4)
+    ui.page = page
+    return "\n".join(build(report, ui, width, height, PLAIN, glyphs)) + "\n"
 
 
 def connections(width: int, height: int, report: Report | None = None) -> str:
@@ -131,6 +139,11 @@ GOLDENS: dict[str, Callable[[], str]] = {
     "hammer-240x60-twenty": lambda: hammer(240, 60, 20),
     "hammer-80x24-weights": lambda: frame(80, 24, overridden()),
     "hammer-80x24-load-aware": lambda: frame(80, 24, load_aware()),
+    "hammer-39x24-window": lambda: lately(39, 24),
+    "hammer-60x20-window": lambda: lately(60, 20),
+    "hammer-80x24-window": lambda: lately(80, 24),
+    "hammer-80x24-window-events": lambda: lately(80, 24, page="events"),
+    "hammer-140x45-window": lambda: lately(140, 45, glyphs=ASCII),
     "compare-39x24": lambda: compare(39, 24),
     "compare-60x20": lambda: compare(60, 20),
     "compare-80x24": lambda: compare(80, 24),

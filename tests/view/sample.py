@@ -27,6 +27,7 @@ from lbctl.stats.report import (
     Wire,
 )
 from lbctl.stats.streams import Spread
+from lbctl.view.hammer_frame import hold
 from lbctl.view.ui import Ui
 
 STARTED = datetime(2026, 1, 1, 12, 0, 0, tzinfo=UTC)
@@ -204,8 +205,38 @@ def seasoned(report: Report) -> Ui:
         if report.streams is not None:
             sent, received = int(report.streams.sent * part), int(report.streams.received * part)
             now = replace(now, streams=Streams(sent, received, None, None, Histogram()))
-        ui.series.sample(now)
+        ui.sight.series.sample(now)
     return ui
+
+
+def recently(backends: int = 5, *, idle: int | None = None, out: int | None = None) -> tuple[Report, Ui]:
+    """Return a run that was even for 7 s and is skewed now, and a view that looks at its last 5 s.
+
+    Of its backends one may have had no call lately, or was ``out`` of the rotation meanwhile.
+    """
+    first, then = sample(backends, elapsed_s=7.1), sample(backends, calls=2600, skewed=True)
+    ui = seasoned(first)
+    ui.recent = True
+    hold(first, ui)
+    list(ui.sight.look(first))
+    rows = []
+    for index, (row, more) in enumerate(zip(first.backends, then.backends, strict=True)):
+        if index in (idle, out):
+            rows.append(row if index == out else replace(row, expected=row.expected + more.expected))
+            continue
+        row.latency.merge(more.latency)
+        first.latency.merge(more.latency)
+        rows.append(_both(row, more))
+    ok, errors = sum(row.ok for row in rows), sum(row.errors for row in rows)
+    counts = {"ok": ok, "errors": errors, "completed": ok + errors, "error_groups": _groups(tuple(rows))}
+    balance = _balance(tuple(rows), skewed=True)
+    return replace(first, elapsed_s=12.1, backends=tuple(rows), balance=balance, **counts), ui  # type: ignore[arg-type]
+
+
+def _both(row: BackendRow, more: BackendRow) -> BackendRow:
+    counts = {name: getattr(row, name) + getattr(more, name) for name in ("picks", "expected", "ok", "errors")}
+    codes = {code: row.codes.get(code, 0) + more.codes.get(code, 0) for code in {**row.codes, **more.codes}}
+    return replace(row, codes=codes, **counts)
 
 
 def left_and_joined() -> Report:

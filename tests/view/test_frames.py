@@ -69,15 +69,25 @@ def test_a_screen_looks_as_agreed(name: str) -> None:
     histogram=st.sampled_from((None, True, False)),
     bad=st.booleans(),
     focus=st.booleans(),
+    recent=st.booleans(),
 )
-@example(size=(40, 10), backends=3, page="connections", glyphs=UNICODE, histogram=None, bad=False, focus=False)
+@example(
+    size=(40, 10), backends=3, page="connections", glyphs=UNICODE, histogram=None, bad=False, focus=False, recent=False
+)
 @settings(max_examples=300)
 def test_a_frame_has_exactly_the_lines_of_the_window_and_none_is_too_wide(
-    size: tuple[int, int], backends: int, page: str, glyphs: Glyphs, histogram: bool | None, bad: bool, focus: bool
+    size: tuple[int, int],
+    backends: int,
+    page: str,
+    glyphs: Glyphs,
+    histogram: bool | None,
+    bad: bool,
+    focus: bool,
+    recent: bool,
 ) -> None:
     width, height = size
     report = hostile(run(backends)) if bad else run(backends)
-    ui = Ui(page=page, histogram=histogram, focus=focus, series=watched(backends).series)
+    ui = Ui(page=page, histogram=histogram, focus=focus, recent=recent, sight=watched(backends).sight)
     lines = build(report, ui, width, height, COLOUR, glyphs)
     assert len(lines) == height
     assert max(map(width_of, lines)) <= width

@@ -4,10 +4,11 @@ import re
 from dataclasses import replace
 
 from lbctl.stats.report import Report
+from lbctl.view.hammer_frame import build
 from lbctl.view.live_hammer import HammerView
 from lbctl.view.theme import PLAIN, UNICODE, Look
 from tests.view.drawing import drawn
-from tests.view.sample import sample, troubled
+from tests.view.sample import recently, sample, troubled
 from tests.view.stage import Stage
 
 
@@ -31,10 +32,21 @@ class Growing(Stage):
         return self.now
 
 
-def growing(**load: object) -> tuple[Growing, HammerView]:
+def growing(window_s: float | None = None, **load: object) -> tuple[Growing, HammerView]:
     stage = Growing()
     stage.now = sample(5, load=replace(stage.now.load, **load))  # type: ignore[arg-type]
-    return stage, HammerView(stage.report, stage, Look(PLAIN, UNICODE))
+    return stage, HammerView(stage.report, stage, Look(PLAIN, UNICODE), window_s=window_s)
+
+
+def watched_for(seconds: float, window_s: float | None = None, since_s: float = 12.1) -> tuple[Growing, HammerView]:
+    """A view on 500 calls every tenth of a second, one of them failed; and what came before."""
+    stage, view = growing(window_s)
+    stage.now = replace(stage.now, elapsed_s=since_s)
+    drawn(view, 0.0)
+    for step in range(1, round(seconds * 10) + 1):
+        stage.step()
+        drawn(view, step * 0.1)
+    return stage, view
 
 
 def numbers(lines: list[str]) -> dict[str, int]:
@@ -47,7 +59,7 @@ def numbers(lines: list[str]) -> dict[str, int]:
         "ok": _number(r"ok ([\d,]+)", text),
         "ok, by latency": sum(int(count.replace(",", "")) for count in bars),
         "errors": _number(r"err ([\d,]+)", text),
-        "errors, by backend": sum(int(line.split()[-3].replace(",", "")) for line in table),
+        "errors, by backend": sum(int(line.split()[-3].replace(",", "").replace("-", "0")) for line in table),
         "errors, in their rule": _number(r"ERRORS ([\d,]+)", text),
     }
     if "/10,000" in text:
@@ -132,3 +144,60 @@ def test_the_page_of_connections_comes_and_goes_by_its_key() -> None:
     assert len(frame) == 24
     view.press("n", 80, 24)
     assert not any("CONNECTIONS" in line for line in drawn(view, 1.0))
+
+
+def test_a_key_turns_to_the_last_seconds_and_back() -> None:
+    stage, view = watched_for(6.0)
+    totals = numbers(drawn(view, 6.1, fresh=True))
+    view.press("w", 80, 24)
+    frame = drawn(view, 6.2)
+    said = numbers(frame)
+    assert "last 5s" in frame[2]
+    assert "5,000 rps" in frame[2]
+    assert said["ok"] == said["ok, by latency"]
+    assert said["errors"] == said["errors, by backend"] == said["errors, in their rule"]
+    assert said["ok"] == 499 * said["errors"]
+    assert abs(said["errors"] - 50) <= 3  # within half a step
+    assert said["done"] == totals["done"]  # how far the run is
+    view.press("w", 80, 24)
+    assert numbers(drawn(view, 6.3)) == totals
+    assert numbers(drawn(view, 6.3))["ok"] == stage.now.ok
+
+
+def test_the_window_can_come_first_and_says_how_long_it_is_while_it_fills() -> None:
+    for seconds, words in ((0.5, "last 0.5s"), (3.0, "last 3s"), (4.8, "last 5s"), (9.0, "last 5s")):
+        stage, view = watched_for(seconds, window_s=5.0, since_s=0.0)
+        frame = drawn(view, seconds + 1)
+        assert f" {words}  ok " in frame[2], seconds
+        assert f"BACKENDS 4/5  {words} ─" in frame[4]
+        if seconds < 5:
+            assert numbers(frame)["ok"] == stage.now.ok
+
+
+def test_shares_of_a_window_are_its_own_and_the_verdict_is_the_runs() -> None:
+    report, ui = recently(idle=2, out=4)
+    frame = build(report, ui, 80, 24, PLAIN, UNICODE)
+    assert "run: max Δ 5.2pp  p<0.001  SKEWED" in frame[4]
+    rows = {line.split(":50051")[0][-2:]: line.split(":50051")[1].split() for line in frame if ":50051  " in line}
+    assert rows["12"][:3] == ["3", "27.3", "45.7"]
+    assert rows["12"][-5:] == ["182", "12", "1", "2.3ms", "11ms"]
+    assert rows["13"] == ["2", "18.2", "0.0", "┃", "-18.2", "-", "8", "-", "-", "-"]  # was due, and got nothing
+    assert rows["15"] == ["1", "-", "-", "-", "-", "4", "-", "-", "-"]  # was due nothing
+
+
+def test_a_key_that_is_about_the_selected_backend_means_the_first_on_the_screen() -> None:
+    report, ui = recently(idle=0)
+    stage = Growing()
+    stage.now = report
+    view = HammerView(stage.report, stage, Look(PLAIN, UNICODE))
+    view.ui = ui
+    ui.sort = 1  # by share: the first was due most, and has got nothing lately
+    frame = drawn(view)
+    assert "10.0.0.12" in frame[6]
+    view.press("d", 80, 24)
+    assert stage.calls == ["drain 10.0.0.12:50051"]
+
+
+def test_views_of_a_window_remember_no_more_from_frame_to_frame() -> None:
+    _, view = watched_for(3.0, window_s=1.0)
+    assert len(view.ui.sight._lately._kept) <= 6  # the run's and each backend's

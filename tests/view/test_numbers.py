@@ -9,6 +9,7 @@ from hypothesis import strategies as st
 
 from lbctl.stats.histogram import Histogram, bucket_of, lower_edge
 from lbctl.stats.report import Report, Streams
+from lbctl.stats.windows import Held
 from lbctl.view.bars import bar, chart, shape, share_bar, sparkline, thin_bar
 from lbctl.view.digest import EDGES_US, Digests, digest
 from lbctl.view.latency_panel import buckets
@@ -37,6 +38,33 @@ def test_the_screen_shows_the_percentiles_of_the_histogram(durations: list[int])
     starts = [lower_edge(bucket_of(us)) for us in durations]
     limits = (0, *EDGES_US, 1 << 40)
     assert list(found.counts) == [sum(a <= start < b for start in starts) for a, b in pairwise(limits)]
+
+
+@given(st.lists(st.integers(0, 10**8), max_size=30), st.lists(st.integers(0, 10**8), min_size=1, max_size=30))
+def test_what_was_counted_before_can_be_left_out(before: list[int], since: list[int]) -> None:
+    histogram, alone = recorded(before), digest(recorded(since))
+    held = Held(histogram.counts.copy(), histogram.total)
+    for us in since:
+        histogram.record(us)
+    found = digest(histogram, held)
+    assert found is not None
+    assert alone is not None
+    assert (found.total, found.counts) == (alone.total, alone.counts)
+    for one, other in zip(found[1:5], alone[1:5], strict=True):
+        assert one == pytest.approx(other, rel=0.01)
+    assert digest(histogram, Held(histogram.counts.copy(), histogram.total)) is None
+
+
+def test_the_digest_of_a_window_is_renewed_when_calls_fall_out_of_it() -> None:
+    digests, histogram = Digests(every_s=0.5), recorded([100, 900])
+    digests.after({histogram: Held(recorded([100]).counts.copy(), 1)})
+    first = digests.of(histogram, 0.0)
+    assert first is not None
+    assert (first.total, first.max_us) == (1, 900)
+    digests.after({histogram: Held(histogram.counts.copy(), 2)})
+    assert digests.of(histogram, 0.1) is first
+    assert digests.of(histogram, 0.6) is None
+    assert digests.held(histogram) is None
 
 
 def test_nothing_recorded_has_no_percentiles() -> None:
