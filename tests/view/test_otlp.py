@@ -19,7 +19,7 @@ from lbctl.load.controls import Controls
 from lbctl.view.otlp import otlp_document
 from lbctl.view.otlp_push import OtlpPush
 from lbctl.view.prometheus import EDGES_US, snapshot
-from tests.view.test_outputs import METHOD, A, B, run
+from tests.view.sample_outputs import METHOD, A, B, run
 
 NOBODY = cast("Controls", None)
 NOW = datetime(2026, 1, 1, 12, 0, 2, tzinfo=UTC)
