@@ -21,6 +21,7 @@ from random import Random
 from typing import Final, NamedTuple, Protocol
 
 FORMS: Final = "meta:NAME, field:PATH, seq, uuid, 'zipf(1.1,100000)' or 'uniform(1000)'"
+BEGINNINGS: Final = ("meta:", "field:", "seq", "uuid", "zipf(", "uniform(")
 MOST_KEYS: Final = 1_000_000
 STEEPEST: Final = 10.0
 _SAMPLE: Final = 8192  # keys that stand for those that cannot be listed

@@ -4,9 +4,8 @@ from __future__ import annotations
 
 from typing import Annotated, TypeAlias
 
-import typer
-
-from lbctl.cli.values import option_parser
+from lbctl.cli.completion_sources import addresses, methods, services
+from lbctl.cli.flags import argument
 
 
 def parse_service(text: str) -> str:
@@ -30,40 +29,27 @@ def parse_where(text: str) -> str:
     return text
 
 
+_SERVICE = "key prefix, or last part of a name"
+
 ServiceArgument: TypeAlias = Annotated[
-    str,
-    typer.Argument(metavar="SERVICE", help="key prefix, or last part of a name", parser=option_parser(parse_service)),
+    str, argument(metavar="SERVICE", text=_SERVICE, parse=parse_service, completes=services)
 ]
 AnyServiceArgument: TypeAlias = Annotated[
-    str | None,
-    typer.Argument(
-        metavar="SERVICE",
-        help="key prefix, or last part of a name",
-        parser=option_parser(parse_service),
-        show_default=False,
-    ),
+    str | None, argument(metavar="SERVICE", text=_SERVICE, parse=parse_service, completes=services)
 ]
 CalledServiceArgument: TypeAlias = Annotated[
     str | None,
-    typer.Argument(
-        metavar="SERVICE",
-        help="key prefix, or last part of a name; optional with --backends",
-        parser=option_parser(parse_service),
-        show_default=False,
-    ),
+    argument(metavar="SERVICE", text=f"{_SERVICE}; optional with --backends", parse=parse_service, completes=services),
 ]
 MethodArgument: TypeAlias = Annotated[
     str | None,
-    typer.Argument(
+    argument(
         metavar="METHOD",
-        help="package.Service/Method, or the end of it if that is clear",
-        parser=option_parser(parse_method),
-        show_default=False,
+        text="package.Service/Method, or the end of it if that is clear",
+        parse=parse_method,
+        completes=methods,
     ),
 ]
 AddressesArgument: TypeAlias = Annotated[
-    list[str],
-    typer.Argument(
-        metavar="ADDRESS...", help="addresses, or keys", parser=option_parser(parse_where), show_default=False
-    ),
+    list[str], argument(metavar="ADDRESS...", text="addresses, or keys", parse=parse_where, completes=addresses)
 ]

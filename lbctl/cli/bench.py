@@ -6,11 +6,11 @@ import sys
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Annotated, Any
 
-import typer
-
-from lbctl.cli.flags import Flags, one_of, option
+from lbctl.cli.completion_values import free, words
+from lbctl.cli.flags import Flags, argument, one_of, option
 from lbctl.cli.help import Command
 from lbctl.cli.options import with_settings
+from lbctl.cli.policy_options import policies
 from lbctl.cli.settings import Settings
 from lbctl.cli.values import parse_count
 from lbctl.errors import UsageError
@@ -52,6 +52,7 @@ class BenchFlags(Flags):
             metavar="LIST",
             panel=_FLEETS,
             parse=_sizes,
+            completes=free,
         ),
     ] = None
     weights: Annotated[
@@ -68,10 +69,8 @@ class BenchFlags(Flags):
 
 @with_settings(registry=False, outputs=FORMATS, headers=True)
 def bench(
-    what: Annotated[str, typer.Argument(metavar="policies", help="what to measure", show_default=False)],
-    names: Annotated[
-        list[str] | None, typer.Argument(metavar="NAME", help="only these policies", show_default=False)
-    ] = None,
+    what: Annotated[str, argument(metavar="policies", text="what to measure", completes=words("policies"))],
+    names: Annotated[list[str] | None, argument(metavar="NAME", text="only these policies", completes=policies)] = None,
     *,
     measure: BenchFlags,
     settings: Settings,

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from lbctl.cli.addresses import parse_weighted_endpoints
+from lbctl.cli.completion_sources import backends
 from lbctl.cli.flags import option, switch
 from lbctl.cli.values import parse_positive_duration
 
@@ -33,4 +34,5 @@ def backends_option(panel: str, what: str) -> Any:  # noqa: ANN401 - typer's own
         metavar="LIST",
         panel=panel,
         parse=parse_weighted_endpoints,
+        completes=backends,
     )

@@ -7,8 +7,9 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Annotated, Any, Final
 
+from lbctl.cli.completion_figures import limits
 from lbctl.cli.flags import Flags, one_of, option
-from lbctl.cli.policy_options import SEE_ALL, parse_policy, parse_policy_opts
+from lbctl.cli.policy_options import SEE_ALL, parse_policy, parse_policy_opts, policy_with_options
 from lbctl.cli.report import parse_limits_or_default
 from lbctl.cli.values import parse_count, parse_duration
 from lbctl.errors import UsageError
@@ -51,6 +52,7 @@ class ContestFlags(Flags):
             metavar="NAME[,OPTION=VALUE...]",
             panel=PANEL,
             parse=parse_contender,
+            completes=policy_with_options,
         ),
     ] = None
     rounds: Annotated[
@@ -87,6 +89,7 @@ class ContestFlags(Flags):
             metavar="[METRIC<LIMIT,...]",
             panel=PANEL,
             parse=parse_limits_or_default,
+            completes=limits,
         ),
     ] = None
 

@@ -8,6 +8,8 @@ from pathlib import Path
 from typing import Annotated, Any, Final
 
 from lbctl.cli.addresses import parse_weighted_endpoints
+from lbctl.cli.completion_sources import backends
+from lbctl.cli.completion_values import free
 from lbctl.cli.flags import Flags, one_of, option, switch
 from lbctl.cli.values import parse_count, parse_duration, parse_size
 from lbctl.commands.reach import Reach
@@ -52,6 +54,7 @@ class BackendOptions:
             text="the name the certificate has to show (default: that of the authority); implies --tls",
             metavar="NAME",
             panel=PANEL,
+            completes=free,
         ),
     ]
     tls_skip_verify: Annotated[
@@ -65,6 +68,7 @@ class BackendOptions:
             text="the :authority sent (default: the TLS server name, else the service's name, else the address)",
             metavar="NAME",
             panel=PANEL,
+            completes=free,
         ),
     ]
     connect_timeout: Annotated[
@@ -104,6 +108,7 @@ class ConnectionFlags(Flags):
             metavar="LIST",
             panel=PANEL,
             parse=parse_weighted_endpoints,
+            completes=backends,
         ),
     ] = None
     engine: Annotated[

@@ -6,8 +6,8 @@ import sys
 from contextlib import suppress
 from typing import TYPE_CHECKING, Annotated, Any
 
-import typer
-
+from lbctl.cli.completion_values import command_line, free, words
+from lbctl.cli.flags import argument, option, switch
 from lbctl.cli.help import Command
 from lbctl.cli.layouts import WRITERS
 from lbctl.cli.options import with_settings
@@ -31,66 +31,67 @@ EXAMPLES = (
 OPTIONS: dict[str, Any] = {"context_settings": {"allow_interspersed_args": False}}
 
 
-def _option(*flags: str, text: str, metavar: str) -> Any:  # noqa: ANN401 - typer's own type for it
-    return typer.Option(*flags, help=text, metavar=metavar, show_default=False)
-
-
-def _switch(*flags: str, text: str) -> Any:  # noqa: ANN401 - typer's own type for it
-    return typer.Option(*flags, help=text, show_default=False)
-
-
 @with_settings(registry=False)
 def demo(
     command: Annotated[
         list[str] | None,
-        typer.Argument(metavar="-- COMMAND", help="run this in the demo", show_default=False),
+        argument(metavar="-- COMMAND", text="run this in the demo", completes=command_line),
     ] = None,
     backends: Annotated[
         int | None,
-        _option("-b", "--backends", text="how many (default 3, or as many as a list below has)", metavar="N"),
+        option("-b", "--backends", text="how many (default 3, or as many as a list below has)", metavar="N"),
     ] = None,
     weights: Annotated[
-        str | None, _option("--weights", text="one for all, or one per backend (default 5,1,1,...)", metavar="LIST")
+        str | None,
+        option("--weights", text="one for all, or one per backend (default 5,1,1,...)", metavar="LIST", completes=free),
     ] = None,
     latency: Annotated[
         str,
-        _option(
+        option(
             "--latency",
             text="time to answer, one for all or one per backend: 2ms, or lognormal(MEDIAN,SIGMA) (default 2ms)",
             metavar="LIST",
+            completes=free,
         ),
     ] = "2ms",
     errors: Annotated[
         str,
-        _option(
+        option(
             "--errors",
             text="share of calls answered UNAVAILABLE, one for all or one per backend (default 0%)",
             metavar="LIST",
+            completes=free,
         ),
     ] = "0%",
     layout: Annotated[
-        str, _option("--layout", text=f"how to write the keys: {', '.join(WRITERS)} (default seed)", metavar="NAME")
+        str,
+        option(
+            "--layout",
+            text=f"how to write the keys: {', '.join(WRITERS)} (default seed)",
+            metavar="NAME",
+            completes=words(*WRITERS),
+        ),
     ] = "seed",
     service: Annotated[
         list[str] | None,
-        _option("--service", text="name to register under, may be repeated (default echo)", metavar="NAME"),
+        option(
+            "--service", text="name to register under, may be repeated (default echo)", metavar="NAME", completes=free
+        ),
     ] = None,
     ttl: Annotated[
-        str, _option("--ttl", text="lifetime of the backends' leases in whole seconds (default 10s)", metavar="TIME")
+        str, option("--ttl", text="lifetime of the backends' leases in whole seconds (default 10s)", metavar="TIME")
     ] = "10s",
-    seed: Annotated[int, _option("--seed", text="repeats latencies and errors (default 0)", metavar="N")] = 0,
+    seed: Annotated[int, option("--seed", text="repeats latencies and errors (default 0)", metavar="N")] = 0,
     tls: Annotated[
-        bool, _switch("--tls", text="backends speak TLS; COMMAND is told how, and what to export is printed")
+        bool, switch("--tls", text="backends speak TLS; COMMAND is told how, and what to export is printed")
     ] = False,
-    mtls: Annotated[bool, _switch("--mtls", text="the same, and clients have to show a certificate too")] = False,
+    mtls: Annotated[bool, switch("--mtls", text="the same, and clients have to show a certificate too")] = False,
     orca: Annotated[
         bool,
-        _switch(
-            "--orca", text="backends report their load (ORCA); they say they can do 100 calls/s per unit of weight"
-        ),
+        switch("--orca", text="backends report their load (ORCA); they say they can do 100 calls/s per unit of weight"),
     ] = False,
     etcd_bin: Annotated[
-        str | None, _option("--etcd-bin", text="the etcd to run (env LBCTL_ETCD_BIN)", metavar="FILE")
+        str | None, option("--etcd-bin", text="the etcd to run (env LBCTL_ETCD_BIN)", metavar="FILE")
     ] = None,
     *,
     settings: Settings,

@@ -9,16 +9,17 @@ from typing import TYPE_CHECKING, Annotated, Any, Final
 
 from lbctl.cli.arguments import AnyServiceArgument
 from lbctl.cli.check_options import backends_option, exit_zero_option, timeout_option
+from lbctl.cli.completion_values import Candidate, Typed, free, listed
 from lbctl.cli.flags import Flags, one_of, option, switch
 from lbctl.cli.help import Command
 from lbctl.cli.options import with_settings
-from lbctl.cli.policy_options import parse_policy
+from lbctl.cli.policy_options import parse_policy, policies
 from lbctl.cli.settings import Settings
 from lbctl.cli.values import parse_count
 from lbctl.errors import ExitCode, UsageError
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Iterator, Sequence
 
     from lbctl.balance.policies.base import Policy
     from lbctl.doctor.case import Order
@@ -53,6 +54,13 @@ def parse_codes(text: str) -> tuple[str, ...]:
     return codes
 
 
+def _codes(typed: Typed) -> Iterator[Candidate]:
+    from lbctl.doctor.table import CHECKS
+
+    for each in CHECKS:
+        yield Candidate(each.code, f"{each.title} ({each.level.word})")
+
+
 @dataclass(frozen=True, slots=True)
 class DoctorFlags(Flags):
     """What is looked at, what may be done for it, and what counts as failure."""
@@ -60,11 +68,24 @@ class DoctorFlags(Flags):
     select: Annotated[
         Any,
         option(
-            "--select", text="only these: LB201, or LB2 for all LB2xx", metavar="CODES", panel=_PANEL, parse=parse_codes
+            "--select",
+            text="only these: LB201, or LB2 for all LB2xx",
+            metavar="CODES",
+            panel=_PANEL,
+            parse=parse_codes,
+            completes=listed(_codes),
         ),
     ] = None
     ignore: Annotated[
-        Any, option("--ignore", text="all but these", metavar="CODES", panel=_PANEL, parse=parse_codes)
+        Any,
+        option(
+            "--ignore",
+            text="all but these",
+            metavar="CODES",
+            panel=_PANEL,
+            parse=parse_codes,
+            completes=listed(_codes),
+        ),
     ] = None
     fail_on: Annotated[
         str | None,
@@ -95,6 +116,7 @@ class DoctorFlags(Flags):
             metavar="NAME",
             panel=_PANEL,
             parse=parse_policy,
+            completes=policies,
         ),
     ] = None
     canary: Annotated[
@@ -114,11 +136,17 @@ class DoctorFlags(Flags):
     ] = None
     prometheus_cpu: Annotated[
         str | None,
-        option("--prometheus-cpu", text="query for CPU by instance", metavar="QUERY", panel=_PANEL),
+        option("--prometheus-cpu", text="query for CPU by instance", metavar="QUERY", panel=_PANEL, completes=free),
     ] = None
     prometheus_rps: Annotated[
         str | None,
-        option("--prometheus-rps", text="query for requests a second by instance", metavar="QUERY", panel=_PANEL),
+        option(
+            "--prometheus-rps",
+            text="query for requests a second by instance",
+            metavar="QUERY",
+            panel=_PANEL,
+            completes=free,
+        ),
     ] = None
 
 

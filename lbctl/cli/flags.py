@@ -11,6 +11,7 @@ from typing import Any, Final, get_type_hints
 import typer
 from typer.core import TyperCommand
 
+from lbctl.cli.completion_values import Source, by_metavar, words
 from lbctl.cli.values import option_parser
 
 _VALUE: Final = re.compile("[=<>]")
@@ -23,10 +24,20 @@ class Flags:
 
 
 def option(
-    *flags: str, text: str, metavar: str, panel: str, parse: Callable[[str], object] | None = None, hidden: bool = False
+    *flags: str,
+    text: str,
+    metavar: str,
+    panel: str | None = None,
+    parse: Callable[[str], object] | None = None,
+    hidden: bool = False,
+    completes: Source | None = None,
 ) -> Any:  # noqa: ANN401 - typer's own type for it
-    """Declare an option that takes a value."""
-    return typer.Option(
+    """Declare an option that takes a value.
+
+    ``completes`` says what a shell may offer for it. A parser of ``one_of`` says that by itself, and so do a file and
+    a quantity by their metavar.
+    """
+    declared: Any = typer.Option(
         *flags,
         parser=option_parser(parse) if parse is not None else None,
         help=text,
@@ -35,11 +46,22 @@ def option(
         hidden=hidden,
         show_default=False,
     )
+    declared.completes = completes or getattr(parse, "completes", None) or by_metavar(metavar)
+    return declared
 
 
-def switch(*flags: str, text: str, panel: str) -> Any:  # noqa: ANN401 - typer's own type for it
+def switch(*flags: str, text: str, panel: str | None = None) -> Any:  # noqa: ANN401 - typer's own type for it
     """Declare an option without a value."""
     return typer.Option(*flags, help=text, rich_help_panel=panel, show_default=False)
+
+
+def argument(*, text: str, metavar: str, completes: Source, parse: Callable[[str], object] | None = None) -> Any:  # noqa: ANN401 - typer's own type for it
+    """Declare an argument, and what a shell may offer for it."""
+    declared: Any = typer.Argument(
+        metavar=metavar, help=text, parser=option_parser(parse) if parse is not None else None, show_default=False
+    )
+    declared.completes = completes
+    return declared
 
 
 def one_of(*allowed: str) -> Callable[[str], str]:
@@ -50,6 +72,7 @@ def one_of(*allowed: str) -> Callable[[str], str]:
             raise ValueError(f"{text!r} is not one of {', '.join(allowed)}")
         return text
 
+    parse.completes = words(*allowed)  # type: ignore[attr-defined] # for ``option``
     return parse
 
 

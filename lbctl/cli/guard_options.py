@@ -8,12 +8,16 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from difflib import get_close_matches
+from importlib import import_module
 from typing import TYPE_CHECKING, Annotated, Any, Final
 
+from lbctl.cli.completion_values import Candidate, Source, Typed, free, pairs
 from lbctl.cli.flags import Flags, one_of, option
 from lbctl.errors import UsageError
 
 if TYPE_CHECKING:  # they take a while, and most commands do without
+    from collections.abc import Iterator
+
     from lbctl.balance.guards.plan import GuardPlan
     from lbctl.balance.policies.base import Policy
     from lbctl.balance.selection import Selection
@@ -33,6 +37,24 @@ def parse_threshold(text: str) -> float:
     return number
 
 
+def _options(module: str, name: str, *, head: Source | None = None, named: str = "") -> Source:
+    """Completion by a class of options of ``balance``, imported when it is asked for."""
+    return pairs(lambda typed: getattr(import_module(f"lbctl.balance.{module}"), name)(), head=head, named=named)
+
+
+def _kinds(typed: Typed) -> Iterator[Candidate]:
+    from lbctl.balance.guards.plan import BREAKERS
+
+    for name in BREAKERS:
+        yield Candidate(name, "of each backend" if name == "consecutive" else "before the pick")
+
+
+def _of_kind(typed: Typed) -> object:
+    from lbctl.balance.guards.plan import BREAKERS
+
+    return BREAKERS.get(typed.text.partition(",")[0])
+
+
 @dataclass(frozen=True, slots=True)
 class GuardFlags(Flags):
     """What keeps backends out of the rotation, and calls away from all of them."""
@@ -45,6 +67,7 @@ class GuardFlags(Flags):
             "timeout=3s,failures=1,successes=1; pick_first ignores it, as in gRPC",
             metavar=_OPTIONAL,
             panel=PANEL,
+            completes=_options("guards.health", "HealthOptions"),
         ),
     ] = None
     outlier_detection: Annotated[
@@ -56,6 +79,7 @@ class GuardFlags(Flags):
             "success-volume=100,failure-threshold=85,dialect=grpc|core|envoy ...",
             metavar=_OPTIONAL,
             panel=PANEL,
+            completes=_options("guards.outlier", "OutlierOptions"),
         ),
     ] = None
     breaker: Annotated[
@@ -66,6 +90,7 @@ class GuardFlags(Flags):
             "pick: sre, kratos, gozero, max-requests (limit=1024); may be repeated",
             metavar="KIND[,K=V...]",
             panel=PANEL,
+            completes=pairs(_of_kind, head=_kinds),
         ),
     ] = None
     when_all_out: Annotated[
@@ -97,6 +122,7 @@ class GuardFlags(Flags):
             "dialect=envoy|haproxy|dubbo,min-weight=10,aggression=1; for policies that go by weights",
             metavar=_OPTIONAL,
             panel=PANEL,
+            completes=_options("guards.slow_start", "SlowStartOptions"),
         ),
     ] = None
     subset: Annotated[
@@ -107,6 +133,7 @@ class GuardFlags(Flags):
             "dialect=a68|grpc-go",
             metavar="SIZE[,K=V...]",
             panel=PANEL,
+            completes=_options("subset", "SubsetOptions", head=free, named="size"),
         ),
     ] = None
     zone: Annotated[
@@ -116,6 +143,7 @@ class GuardFlags(Flags):
             text="prefer backends whose metadata names this zone: key=zone,overprovisioning=140",
             metavar="NAME[,K=V...]",
             panel=PANEL,
+            completes=_options("selection", "ZoneOptions", head=free, named="name"),
         ),
     ] = None
 

@@ -5,7 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Annotated, Any
 
-from lbctl.balance.keys import FORMS, Source, parse_source
+from lbctl.balance.keys import BEGINNINGS, FORMS, Source, parse_source
+from lbctl.cli.completion_values import begun
 from lbctl.cli.flags import Flags, option
 from lbctl.cli.metadata import parse_name
 from lbctl.errors import UsageError
@@ -34,6 +35,7 @@ class HashKeyFlags(Flags):
             metavar="SOURCE",
             panel="Load",
             parse=parse_hash_key,
+            completes=begun(*BEGINNINGS),
         ),
     ] = None
 

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Final
 
 from lbctl.cli.arguments import AnyServiceArgument
 from lbctl.cli.check_options import backends_option, exit_zero_option, timeout_option
+from lbctl.cli.completion_sources import grpc_services
 from lbctl.cli.flags import Flags, option, switch
 from lbctl.cli.help import Command
 from lbctl.cli.options import with_settings
@@ -44,7 +45,13 @@ class HealthFlags(Flags):
 
     asked: Annotated[
         str | None,
-        option("--service", text="the gRPC service to ask about (default: the server)", metavar="NAME", panel=_PANEL),
+        option(
+            "--service",
+            text="the gRPC service to ask about (default: the server)",
+            metavar="NAME",
+            panel=_PANEL,
+            completes=grpc_services,
+        ),
     ] = None
     timeout: Annotated[float | None, timeout_option(_PANEL)] = None
     watch: Annotated[bool, switch("--watch", text="print every change, for ever", panel=_PANEL)] = False

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from typing import Annotated, Any, Final
 
-import typer
-
-from lbctl.cli.values import option_parser, parse_label
+from lbctl.cli.completion_sources import keys
+from lbctl.cli.completion_values import free, words
+from lbctl.cli.flags import option, switch
+from lbctl.cli.values import parse_label
 
 SORTS: Final = ("address", "weight", "share", "health", "rtt", "ttl", "created")
 
@@ -19,52 +20,43 @@ def _sort(text: str) -> str:
 
 Label = Annotated[
     list[Any] | None,
-    typer.Option(
+    option(
         "-l",
         "--label",
-        parser=option_parser(parse_label),
+        text="only instances whose metadata has this; may be repeated",
         metavar="KEY=VALUE",
-        help="only instances whose metadata has this; may be repeated",
-        show_default=False,
+        parse=parse_label,
+        completes=free,
     ),
 ]
 Sort = Annotated[
     str | None,
-    typer.Option(
+    option(
         "--sort",
-        parser=option_parser(_sort),
+        text=f"{', '.join(SORTS)} (default: key order)",
         metavar="COLUMN",
-        help=f"{', '.join(SORTS)} (default: key order)",
-        show_default=False,
+        parse=_sort,
+        completes=words(*SORTS),
     ),
 ]
-Check = Annotated[
-    bool | None,
-    typer.Option("--check/--no-check", help="ask every instance for its health", show_default=False),
-]
-Follow = Annotated[
-    bool, typer.Option("-w", "--watch", help="then print a row for every change, for ever", show_default=False)
-]
+Check = Annotated[bool | None, switch("--check/--no-check", text="ask every instance for its health")]
+Follow = Annotated[bool, switch("-w", "--watch", text="then print a row for every change, for ever")]
 Expect = Annotated[
     str | None,
-    typer.Option(
+    option(
         "--expect",
-        metavar="FILE",
-        help="addresses that ought to be registered, one a line, or a JSON list; exit status 1 if others are"
+        text="addresses that ought to be registered, one a line, or a JSON list; exit status 1 if others are"
         " (- is standard input)",
-        show_default=False,
+        metavar="FILE",
     ),
 ]
-Everything = Annotated[
-    bool,
-    typer.Option("--all", help="also what may be a service, and every key that is none", show_default=False),
-]
+Everything = Annotated[bool, switch("--all", text="also what may be a service, and every key that is none")]
 Explain = Annotated[
     str | None,
-    typer.Option(
+    option(
         "--explain",
+        text="tell which layouts were tried on this key, and why they do not have it",
         metavar="KEY",
-        help="tell which layouts were tried on this key, and why they do not have it",
-        show_default=False,
+        completes=keys,
     ),
 ]

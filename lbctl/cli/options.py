@@ -12,12 +12,14 @@ from typing import Annotated, Any, TypeAlias, get_type_hints
 
 import typer
 
+from lbctl.cli.completion_sources import prefixes
+from lbctl.cli.completion_values import free, words
 from lbctl.cli.config import config_paths, read_config
 from lbctl.cli.connection_options import BackendOptions
 from lbctl.cli.failures import append, internal_errors
 from lbctl.cli.flags import expanded, gathered, option, switch
 from lbctl.cli.layouts import LAYOUTS
-from lbctl.cli.settings import Settings, resolve
+from lbctl.cli.settings import COLORS, NAMED_BY, Settings, resolve
 from lbctl.errors import UsageError
 
 _ETCD = "etcd"
@@ -34,12 +36,17 @@ class _Etcd:
             text="etcd endpoints, comma-separated (default 127.0.0.1:2379; env LBCTL_ENDPOINTS, ETCDCTL_ENDPOINTS)",
             metavar="LIST",
             panel=_ETCD,
+            completes=free,
         ),
     ]
     user: Annotated[
         str | None,
         option(
-            "--user", text="etcd user, or user:password; asks for the password if alone", metavar="NAME", panel=_ETCD
+            "--user",
+            text="etcd user, or user:password; asks for the password if alone",
+            metavar="NAME",
+            panel=_ETCD,
+            completes=free,
         ),
     ]
     password_file: Annotated[
@@ -74,7 +81,13 @@ class _Etcd:
     ]
     prefix: Annotated[
         str | None,
-        option("--prefix", text="look only at keys that start with this (default: all)", metavar="KEY", panel=_ETCD),
+        option(
+            "--prefix",
+            text="look only at keys that start with this (default: all)",
+            metavar="KEY",
+            panel=_ETCD,
+            completes=prefixes,
+        ),
     ]
     read_only: Annotated[
         bool | None, switch("--read-only", text="refuse to write to etcd (env LBCTL_READ_ONLY)", panel=_ETCD)
@@ -83,7 +96,8 @@ class _Etcd:
 
 def _formats(outputs: Sequence[str]) -> object:
     text = f"output format: {', '.join(outputs)} (default {outputs[0]})" if outputs else "output format"
-    return Annotated[str | None, option("-o", "--output", text=text, metavar="FORMAT", panel=_SHOW)]
+    known = words(*outputs)
+    return Annotated[str | None, option("-o", "--output", text=text, metavar="FORMAT", panel=_SHOW, completes=known)]
 
 
 class _Layouts:
@@ -96,10 +110,19 @@ class _Layouts:
             text=f"layout of the keys: {', '.join(LAYOUTS)} (default auto; env LBCTL_LAYOUT)",
             metavar="NAME",
             panel=_ETCD,
+            completes=words(*LAYOUTS),
         ),
     ]
     format: Annotated[
-        str | None, option("--format", text="former name of --layout", metavar="NAME", panel=_ETCD, hidden=True)
+        str | None,
+        option(
+            "--format",
+            text="former name of --layout",
+            metavar="NAME",
+            panel=_ETCD,
+            hidden=True,
+            completes=words(*LAYOUTS),
+        ),
     ]
 
 
@@ -113,6 +136,7 @@ class _Names:
             text="name services by their key or their value (default: as the layout has it; env LBCTL_SERVICE_FROM)",
             metavar="WHAT",
             panel=_ETCD,
+            completes=words(*NAMED_BY),
         ),
     ]
 
@@ -138,7 +162,14 @@ class _Common:
         ),
     ]
     color: Annotated[
-        str | None, option("--color", text="auto, always or never (env NO_COLOR)", metavar="WHEN", panel=_SHOW)
+        str | None,
+        option(
+            "--color",
+            text="auto, always or never (env NO_COLOR)",
+            metavar="WHEN",
+            panel=_SHOW,
+            completes=words(*COLORS),
+        ),
     ]
     no_color: Annotated[bool | None, switch("--no-color", text="same as --color never", panel=_SHOW)]
     ascii: Annotated[
@@ -201,6 +232,13 @@ def _parameters(
         )
         for name, hint in hints.items()
     ]
+
+
+@functools.cache
+def shared_names() -> frozenset[str]:
+    """The names of the options that mean the same for every command that has them, but for the format of its output."""
+    groups = (BackendOptions, _Etcd, _Layouts, _Names, _Common)
+    return frozenset(name for group in groups for name in _hints(group))
 
 
 def _names(parameters: Sequence[inspect.Parameter]) -> list[str]:

@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Annotated, Any, Final
 
 from lbctl.cli.arrival_files import read_arrivals
+from lbctl.cli.completion_values import begun, files, free
 from lbctl.cli.flags import Flags, option
 from lbctl.cli.values import parse_count, parse_positive_duration, parse_rate
 from lbctl.errors import UsageError
@@ -137,6 +138,7 @@ class PacingFlags(Flags):
             metavar="HOW",
             panel=_LOAD,
             parse=parse_arrival,
+            completes=begun("constant", "poisson", "bursts:"),
         ),
     ] = None
     ramp: Annotated[
@@ -168,6 +170,7 @@ class PacingFlags(Flags):
             metavar="TIME@RATE,...",
             panel=_LOAD,
             parse=parse_stages,
+            completes=free,
         ),
     ] = None
     replay: Annotated[
@@ -178,6 +181,7 @@ class PacingFlags(Flags):
             metavar="FILE[,speed=N]",
             panel=_LOAD,
             parse=parse_replay,
+            completes=files(),
         ),
     ] = None
     max_duration: Annotated[

@@ -5,10 +5,10 @@ from __future__ import annotations
 import sys
 from typing import TYPE_CHECKING, Annotated
 
-import typer
-
+from lbctl.cli.flags import argument
 from lbctl.cli.help import Command
 from lbctl.cli.options import with_settings
+from lbctl.cli.policy_options import all_policies
 from lbctl.cli.settings import Settings
 
 if TYPE_CHECKING:
@@ -31,7 +31,7 @@ FORMATS = ("table", "wide", "json", "yaml", "csv", "name")
 @with_settings(registry=False, outputs=FORMATS, headers=True)
 def policies(
     name: Annotated[
-        str | None, typer.Argument(metavar="NAME", help="a policy, by its name or an alias", show_default=False)
+        str | None, argument(metavar="NAME", text="a policy, by its name or an alias", completes=all_policies)
     ] = None,
     *,
     settings: Settings,

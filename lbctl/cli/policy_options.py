@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import replace
 from typing import TYPE_CHECKING, Final
 
+from lbctl.cli.completion_values import Candidate, Source, Typed, pairs
 from lbctl.errors import UsageError
 
 if TYPE_CHECKING:  # thirty modules, and most commands do without
@@ -40,6 +42,43 @@ def parse_policy_opts(text: str) -> tuple[tuple[str, str], ...]:
         else:
             raise ValueError(f"{part!r} is not NAME=VALUE (for example choices=3)")
     return tuple(pairs)
+
+
+def policies(typed: Typed) -> Iterator[Candidate]:
+    """What ``--policy`` may be: names with what each does, and where an alias is being typed that; as completions."""
+    from lbctl.balance.policies.table import BY_NAME, GRPC_POLICIES, POLICIES
+
+    yield from (Candidate(each.name, each.summary) for each in POLICIES.values())
+    if typed.last("engine") == "grpcio":
+        yield from (Candidate(each.name, each.summary) for each in GRPC_POLICIES.values())
+    if typed.text:
+        yield from (Candidate(name, f"{each.name}: {each.summary}") for name, each in BY_NAME.items())
+
+
+def all_policies(typed: Typed) -> Iterator[Candidate]:
+    """The same with gRPC's own, whichever the engine."""
+    return policies(replace(typed, options={"engine": ["grpcio"]}))
+
+
+def _options(typed: Typed) -> object | None:
+    """The options of the policy that the line names, or the settings."""
+    from lbctl.balance.policies.table import BY_NAME
+    from lbctl.cli.completion_registry import settings_of
+
+    name = typed.last("policy")
+    if name is None:
+        settings = settings_of(typed)
+        name = (settings.policy if settings is not None else None) or DEFAULT_POLICY
+    policy = BY_NAME.get(name)
+    return None if policy is None else policy.options
+
+
+def _own_options(typed: Typed) -> object | None:
+    return _options(replace(typed, options={"policy": [typed.text.partition(",")[0]]}))
+
+
+policy_opts: Final[Source] = pairs(_options)
+policy_with_options: Final[Source] = pairs(_own_options, head=policies)
 
 
 def chosen(given: Policy | None, opts: Iterable[Iterable[tuple[str, str]]] | None, settings: Settings) -> Policy:

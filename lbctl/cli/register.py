@@ -7,16 +7,16 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Annotated, Any, Final
 
-import typer
-
 from lbctl.cli.arguments import parse_service
-from lbctl.cli.flags import Flags, option, switch
+from lbctl.cli.completion_sources import services
+from lbctl.cli.completion_values import command_line, free
+from lbctl.cli.flags import Flags, argument, option, switch
 from lbctl.cli.help import Command
 from lbctl.cli.layouts import WRITERS
 from lbctl.cli.lease_values import parse_ttl
 from lbctl.cli.options import with_settings
 from lbctl.cli.settings import Settings
-from lbctl.cli.values import option_parser, parse_positive_duration
+from lbctl.cli.values import parse_positive_duration
 from lbctl.cli.weight_options import WriteFlags
 from lbctl.cli.weight_values import parse_weight
 from lbctl.cli.writing import FORMATS, read_only
@@ -83,6 +83,7 @@ class RegisterFlags(Flags):
             metavar="NAME=VALUE",
             panel=_HOW,
             parse=parse_pair,
+            completes=free,
         ),
     ] = None
     ttl: Annotated[
@@ -116,12 +117,12 @@ class RegisterFlags(Flags):
 @with_settings(outputs=FORMATS, layouts=True, names=False, headers=True)
 def register(
     service: Annotated[
-        str, typer.Argument(metavar="SERVICE", help="the service's name", parser=option_parser(parse_service))
+        str, argument(metavar="SERVICE", text="the service's name", parse=parse_service, completes=services)
     ],
-    address: Annotated[str, typer.Argument(metavar="ADDRESS", help="host:port, as clients dial it")],
+    address: Annotated[str, argument(metavar="ADDRESS", text="host:port, as clients dial it", completes=free)],
     command: Annotated[
         list[str] | None,
-        typer.Argument(metavar="-- COMMAND", help="run this while it is registered", show_default=False),
+        argument(metavar="-- COMMAND", text="run this while it is registered", completes=command_line),
     ] = None,
     *,
     how: RegisterFlags,

@@ -8,9 +8,9 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Final
 
-import typer
-
-from lbctl.cli.flags import Flags, option, switch
+from lbctl.cli.completion_figures import limits
+from lbctl.cli.completion_values import files as files_like
+from lbctl.cli.flags import Flags, argument, option, switch
 from lbctl.cli.help import Command
 from lbctl.cli.options import with_settings
 from lbctl.cli.pages import refuse_terminal
@@ -39,6 +39,7 @@ EXAMPLES = (
 FORMATS: Final = tuple(OUTPUTS)
 COMPARED: Final = ("text", "json", "yaml", "csv", "html")
 _PANEL: Final = "Comparison"
+_RUNS: Final = files_like("*.json", "*.jsonl", "*.yaml", "*.yml", "*.html")
 
 
 def parse_limits_or_default(text: str) -> object:
@@ -55,7 +56,11 @@ class CompareFlags(Flags):
     baseline: Annotated[
         list[str] | None,
         option(
-            "--baseline", text="compare with this run; repeated for repetitions of it", metavar="FILE", panel=_PANEL
+            "--baseline",
+            text="compare with this run; repeated for repetitions of it",
+            metavar="FILE",
+            panel=_PANEL,
+            completes=_RUNS,
         ),
     ] = None
     fail_on_regression: Annotated[  # parsed: typer has no name for what a parser returns
@@ -67,6 +72,7 @@ class CompareFlags(Flags):
             metavar="[METRIC<LIMIT,...]",
             panel=_PANEL,
             parse=parse_limits_or_default,
+            completes=limits,
         ),
     ] = None
     each: Annotated[
@@ -85,9 +91,7 @@ class Regressed(LbctlError):
 
 @with_settings(registry=False, outputs=FORMATS, headers=True)
 def report(
-    files: Annotated[
-        list[str], typer.Argument(metavar="FILE", help="saved runs; - is standard input", show_default=False)
-    ],
+    files: Annotated[list[str], argument(metavar="FILE", text="saved runs; - is standard input", completes=_RUNS)],
     *,
     compared: CompareFlags,
     settings: Settings,

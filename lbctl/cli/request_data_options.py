@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated, Any, Final
 
+from lbctl.cli.completion_values import files, free
 from lbctl.cli.flags import Flags, one_of, option, switch
 from lbctl.cli.metadata import parse_name
 
@@ -82,6 +83,7 @@ class DataFlags(Flags):
             metavar="COLUMN[=NAME]",
             panel=_REQUEST,
             parse=parse_column,
+            completes=free,
         ),
     ] = None
     mix: Annotated[
@@ -91,5 +93,6 @@ class DataFlags(Flags):
             text="several methods in one run, with weights and requests of their own: a file of YAML or JSON",
             metavar="FILE",
             panel=_REQUEST,
+            completes=files("*.yaml", "*.yml", "*.json"),
         ),
     ] = None

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated, Any, Final
 
+from lbctl.cli.completion_values import after, files, free
 from lbctl.cli.flags import Flags, one_of, option, switch
 from lbctl.cli.metadata import parse_header, parse_metadata, parse_name
 from lbctl.cli.values import parse_count, parse_count_or_none, parse_duration, parse_positive_duration
@@ -27,6 +28,7 @@ class RequestFlags(Flags):
             "{{int 1 9}} and others are drawn for each call",
             metavar="JSON",
             panel=_REQUEST,
+            completes=after("@", files()),
         ),
     ] = None
     binary_file: Annotated[
@@ -58,6 +60,7 @@ class RequestFlags(Flags):
             metavar="'NAME: VALUE'",
             panel=_REQUEST,
             parse=parse_header,
+            completes=free,
         ),
     ] = None
     metadata: Annotated[
@@ -69,6 +72,7 @@ class RequestFlags(Flags):
             metavar="JSON",
             panel=_REQUEST,
             parse=parse_metadata,
+            completes=free,
         ),
     ] = None
     expand_headers: Annotated[
@@ -83,6 +87,7 @@ class RequestFlags(Flags):
             metavar="NAME",
             panel=_REQUEST,
             parse=parse_name,
+            completes=free,
         ),
     ] = None
     compress: Annotated[
@@ -97,6 +102,7 @@ class RequestFlags(Flags):
             "every reply is decoded for it",
             metavar="EXPR",
             panel=_REQUEST,
+            completes=free,
         ),
     ] = None
 

@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Final
 
+from lbctl.cli.completion_values import files
 from lbctl.cli.flags import Flags, option
 from lbctl.cli.values import parse_count, parse_duration, parse_percent, parse_positive_duration, parse_rate
 from lbctl.errors import UsageError
@@ -58,6 +59,7 @@ class RetryFlags(Flags):
             "retryThrottling",
             metavar="FILE|JSON",
             panel=PANEL,
+            completes=files("*.json"),
         ),
     ] = None
     max_attempts: Annotated[

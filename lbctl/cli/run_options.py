@@ -7,6 +7,7 @@ import sys
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Annotated, Any, Final
 
+from lbctl.cli.completion_values import free
 from lbctl.cli.flags import Flags, option, switch
 from lbctl.errors import UsageError
 
@@ -83,7 +84,12 @@ class RunFlags(Flags):
     tag: Annotated[
         list[Any] | None,
         option(
-            "--tag", text="kept with the result; may be repeated", metavar="KEY=VALUE", panel=_RESULT, parse=parse_tag
+            "--tag",
+            text="kept with the result; may be repeated",
+            metavar="KEY=VALUE",
+            panel=_RESULT,
+            parse=parse_tag,
+            completes=free,
         ),
     ] = None
 

@@ -6,7 +6,7 @@ import sys
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, fields, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Final
 
 from lbctl.cli.addresses import names_https, parse_authority, parse_endpoints, parse_server_name
 from lbctl.cli.balancer_config import truth
@@ -24,6 +24,10 @@ if TYPE_CHECKING:
     from lbctl.stats.thresholds import Abort, Threshold
 
 
+COLORS: Final = ("auto", "always", "never")
+NAMED_BY: Final = ("key", "value")
+
+
 def _text(value: str) -> str:
     return value
 
@@ -39,8 +43,8 @@ def _file(value: str) -> str:
 
 
 def _color(value: str) -> str:
-    if value not in ("auto", "always", "never"):
-        raise ValueError(f"{value!r} is not one of auto, always, never")
+    if value not in COLORS:
+        raise ValueError(f"{value!r} is not one of {', '.join(COLORS)}")
     return value
 
 
@@ -51,7 +55,7 @@ def _layout(value: str) -> str | None:
 
 
 def _named_by(value: str) -> str:
-    if value not in ("key", "value"):
+    if value not in NAMED_BY:
         raise ValueError(f"{value!r} is neither key nor value")
     return value
 

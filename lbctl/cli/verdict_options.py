@@ -5,6 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Annotated, Any, Final
 
+from lbctl.cli.completion_figures import expressions
+from lbctl.cli.completion_values import after, either, files, words
 from lbctl.cli.flags import Flags, option, switch
 from lbctl.cli.values import parse_count, parse_duration
 
@@ -88,6 +90,7 @@ class VerdictFlags(Flags):
             metavar="EXPR",
             panel=PANEL,
             parse=parse_threshold,
+            completes=expressions,
         ),
     ] = None
     abort_on: Annotated[
@@ -99,6 +102,7 @@ class VerdictFlags(Flags):
             metavar="EXPR[,after=TIME][,calls=N]",
             panel=PANEL,
             parse=parse_abort,
+            completes=expressions,
         ),
     ] = None
     ci: Annotated[
@@ -110,6 +114,7 @@ class VerdictFlags(Flags):
             metavar="[github|junit=FILE|auto]",
             panel=PANEL,
             parse=parse_ci,
+            completes=either(words(*KINDS), after("junit=", files())),
         ),
     ] = None
     exit_zero: Annotated[

@@ -5,13 +5,12 @@ from __future__ import annotations
 import sys
 from typing import TYPE_CHECKING, Annotated
 
-import typer
-
 from lbctl.cli.arguments import ServiceArgument
+from lbctl.cli.flags import option, switch
 from lbctl.cli.help import Command
 from lbctl.cli.options import with_settings
 from lbctl.cli.settings import Settings
-from lbctl.cli.values import option_parser, parse_positive_duration
+from lbctl.cli.values import parse_positive_duration
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -35,17 +34,15 @@ def watch(
     service: ServiceArgument,
     interval: Annotated[
         float | None,
-        typer.Option(
+        option(
             "--interval",
-            parser=option_parser(parse_positive_duration),
+            text="between two health checks (default 1s)",
             metavar="TIME",
-            help="between two health checks (default 1s)",
-            show_default=False,
+            parse=parse_positive_duration,
         ),
     ] = None,
     check: Annotated[
-        bool | None,
-        typer.Option("--check/--no-check", help="ask every instance for its health (default yes)", show_default=False),
+        bool | None, switch("--check/--no-check", text="ask every instance for its health (default yes)")
     ] = None,
     *,
     settings: Settings,

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Annotated
 
-import typer
-
 from lbctl.cli.arguments import ServiceArgument
+from lbctl.cli.completion_sources import weights_or_method
+from lbctl.cli.flags import argument
 from lbctl.cli.help import Command
 from lbctl.cli.options import with_settings
 from lbctl.cli.request_options import RequestFlags
@@ -49,10 +49,10 @@ def weight(
     service: ServiceArgument,
     targets: Annotated[
         list[str] | None,
-        typer.Argument(
+        argument(
             metavar="ADDRESS=WEIGHT... | METHOD",
-            help="an address, or a key, and its weight; with --auto the method to measure by",
-            show_default=False,
+            text="an address, or a key, and its weight; with --auto the method to measure by",
+            completes=weights_or_method,
         ),
     ] = None,
     *,

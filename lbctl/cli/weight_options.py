@@ -6,6 +6,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated, Any, Final
 
+from lbctl.cli.completion_sources import weighted
+from lbctl.cli.completion_values import files
 from lbctl.cli.flags import Flags, option, switch
 from lbctl.cli.values import parse_count, parse_percent, parse_positive_duration, parse_rate
 from lbctl.cli.weight_values import parse_limit, parse_weighted
@@ -59,6 +61,7 @@ class AutoFlags(Flags):
             text="take the figures of a saved run (hammer --save or -o json) instead of measuring",
             metavar="FILE",
             panel=_AUTO,
+            completes=files("*.json"),
         ),
     ] = None
     base: Annotated[  # parsed: typer has no name for what a parser returns
@@ -70,6 +73,7 @@ class AutoFlags(Flags):
             metavar="ADDRESS=WEIGHT",
             panel=_AUTO,
             parse=parse_weighted,
+            completes=weighted,
         ),
     ] = None
     rps: Annotated[

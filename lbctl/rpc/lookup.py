@@ -98,11 +98,12 @@ def listed(found: Sequence[object]) -> str:
 def described(catalog: Catalog) -> str:
     """Write the methods of a backend's own services in one line, with what streams."""
     own_names = [name for name in names(catalog) if not is_infrastructure(name.service)]
-    kinds = {name: _kind(catalog[name.service][name.method]) for name in own_names}
-    return listed([f"{name} ({kind} streaming)" if kind else name for name, kind in kinds.items()])
+    kinds = {name: kind(catalog[name.service][name.method]) for name in own_names}
+    return listed([f"{name} ({streams} streaming)" if streams else name for name, streams in kinds.items()])
 
 
-def _kind(method: MethodDescriptorProto) -> str:
+def kind(method: MethodDescriptorProto) -> str:
+    """Tell in a word which sides of a method stream, "" for none."""
     sides = (method.client_streaming, method.server_streaming)
     return {(False, False): "", (True, False): "client", (False, True): "server", (True, True): "bidirectional"}[sides]
 

@@ -91,6 +91,16 @@ def method_metric(name: str) -> Metric[OfMethod]:
     return found or _unknown("metric of methods", name, _names(_METHOD, _METHOD_TIMES))
 
 
+def names_of_runs() -> Iterator[tuple[str, str]]:
+    """Every figure of a run by name, and the unit it is counted in."""
+    yield from ((name, run_metric(name).unit.value) for name in _names(_RUN, _TIMES))
+
+
+def names_of_backends() -> Iterator[tuple[str, str]]:
+    """The same of one backend."""
+    yield from ((name, backend_metric(name).unit.value) for name in _names(_BACKEND, _BACKEND_TIMES))
+
+
 def backends_of(report: Report) -> Iterator[OfBackend]:
     """Every backend that had a part in the run: something was sent to it, or would have been by its policy."""
     attempts = sum(row.attempts for row in report.backends)

@@ -34,6 +34,15 @@ class Regression(NamedTuple):
     difference: Difference
 
 
+def judged() -> Iterator[tuple[str, str]]:
+    """Every metric that may have a limit, and what that is counted in."""
+    yield from ((name, _unit(metric)) for name, metric in METRICS.items() if name not in _NO_INTERVAL)
+
+
+def _unit(metric: Metric) -> str:
+    return "%" if metric.relative else "pp"
+
+
 def parse_limits(text: str) -> tuple[Limit, ...]:
     """Understand limits with commas between them; raises ValueError that says what is wrong."""
     return tuple(_limit(part.strip()) for part in text.split(","))
@@ -52,7 +61,7 @@ def _limit(text: str) -> Limit:
         raise ValueError(f"{text!r}: no metric {name}; {what}")
     if name in _NO_INTERVAL:
         raise ValueError(f"{text!r}: {name} of a run has no interval, so that chance cannot be told from a regression")
-    needed = "%" if metric.relative else "pp"
+    needed = _unit(metric)
     if number is not None and unit != needed:
         raise ValueError(f"{text!r}: the limit of {name} is in {needed}, like {name}<{number}{needed}")
     return Limit(metric, float(number or 0) / 100, text)

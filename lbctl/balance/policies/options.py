@@ -63,12 +63,13 @@ def option(
 
 @dataclass(frozen=True, slots=True)
 class Described:
-    """One option for people: how it is typed, its default, what it may be, and what it does."""
+    """One option for people: how it is typed, its default, what it may be, in words and one by one, what it does."""
 
     name: str
     default: str
     values: str
     help: str
+    choices: tuple[str, ...] = ()
 
 
 def described(options: Any) -> list[Described]:  # noqa: ANN401
@@ -77,7 +78,8 @@ def described(options: Any) -> list[Described]:  # noqa: ANN401
     for each in fields(options):
         about: _About = each.metadata["about"]
         name, default = each.name.replace("_", "-"), _shown(each.default, about)
-        found.append(Described(name, default, _values(each.default, about), about.help))
+        choices = ("true", "false") if isinstance(each.default, bool) else about.choices
+        found.append(Described(name, default, _values(each.default, about), about.help, choices))
     return found
 
 

@@ -1,0 +1,145 @@
+"""What a value may be as etcd and backends have it: services, instances, methods.
+
+Whatever goes wrong (no etcd, no password, no time) there is nothing to complete, and nobody is told.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from typing import TYPE_CHECKING
+
+from lbctl.cli.completion_values import Candidate, Typed, listed
+
+if TYPE_CHECKING:
+    from lbctl.model import Instance, Service
+
+
+def services(typed: Typed) -> Iterator[Candidate]:
+    """Names that mean one service; key prefixes where one is being typed."""
+    if typed.hosts:
+        yield from (Candidate(name, "of this demo") for name in typed.hosts)
+        return
+    from lbctl.discovery.names import name_of
+
+    known = _services(typed)
+    for each in known:
+        name, _ = name_of(known, each)
+        about = _counted(len(each.instances)) + (f", {each.layout}" if each.layout else "")
+        yield Candidate(name, about)
+        if typed.text:
+            yield Candidate(each.prefix, about)
+            yield Candidate(each.name.rpartition("/")[2], f"{each.name}: {about}")
+
+
+def prefixes(typed: Typed) -> Iterator[Candidate]:
+    """The folders that services are in."""
+    known = _services(typed)
+    for folder in sorted({folder for each in known for folder in _folders(each.prefix)}):
+        inside = sum(each.prefix.startswith(folder) for each in known)
+        yield Candidate(folder, f"{inside} service{'' if inside == 1 else 's'}", more=True)
+
+
+def _folders(prefix: str) -> Iterator[str]:
+    parts = prefix.split("/")
+    yield from ("/".join(parts[:end]) + "/" for end in range(1, len(parts)) if any(parts[:end]))
+
+
+def addresses(typed: Typed) -> Iterator[Candidate]:
+    """Addresses of the service that stands before; those that are drained for ``undrain``, for ``drain`` the others."""
+    given = set(typed.arguments[1:])
+    for each in _instances(typed):
+        if typed.command in ("drain", "undrain") and _rests(each) is not (typed.command == "undrain"):
+            continue
+        names = (each.address, each.key) if typed.text else (each.address,)
+        if not given.intersection((each.address, each.key)):
+            yield from (Candidate(name, _about(each)) for name in names)
+
+
+def weighted(typed: Typed) -> Iterator[Candidate]:
+    """``ADDRESS=``, and behind it the weight that is registered."""
+    given = {text.rpartition("=")[0] for text in typed.arguments[1:]}
+    for each in _instances(typed):
+        if typed.text.startswith(f"{each.address}=") and each.weight is not None:
+            yield Candidate(f"{each.address}={each.weight}", "as it is", shown=str(each.weight))
+        elif each.address not in given:
+            yield Candidate(f"{each.address}=", _about(each), more=True)
+
+
+def weights_or_method(typed: Typed) -> Iterable[Candidate]:
+    """What ``weight`` takes behind the service: a method with ``--auto``, weights without."""
+    return methods(typed) if typed.options.get("auto") else weighted(typed)
+
+
+def keys(typed: Typed) -> Iterator[Candidate]:
+    """Keys of instances."""
+    yield from (Candidate(each.key, f"{service.name}, {_about(each)}") for service, each in _everyone(typed))
+
+
+def _backends(typed: Typed) -> Iterator[Candidate]:
+    given = {part.partition("=")[0] for part in (typed.last("backends") or "").split(",")}
+    for service, each in _everyone(typed):
+        if each.address not in given:
+            yield Candidate(each.address, f"{service.name}, {_about(each)}")
+
+
+backends = listed(_backends)
+
+
+def methods(typed: Typed) -> Iterator[Candidate]:
+    """Methods as reflection has them: in full, or what is left of the name where that is what is being typed."""
+    from lbctl.cli.completion_registry import methods_of
+
+    known = methods_of(typed)
+    yield from (Candidate(name, kind) for name, kind in known)
+    if typed.text:
+        for begin in (".", "/"):
+            ends = [name.rpartition(begin)[2] if begin == "/" else _short(name) for name, _ in known]
+            yield from (
+                Candidate(end, name) for end, (name, _) in zip(ends, known, strict=True) if ends.count(end) == 1
+            )
+
+
+def _short(name: str) -> str:
+    """``Service/Method``, without the package."""
+    service, _, method = name.partition("/")
+    return f"{service.rpartition('.')[2]}/{method}"
+
+
+def grpc_services(typed: Typed) -> Iterator[Candidate]:
+    """What the backends offer, by the names of gRPC."""
+    from lbctl.cli.completion_registry import methods_of
+
+    yield from (Candidate(name) for name in dict.fromkeys(name.partition("/")[0] for name, _ in methods_of(typed)))
+
+
+def _services(typed: Typed) -> tuple[Service, ...]:
+    from lbctl.cli.completion_registry import services_of
+
+    return services_of(typed)
+
+
+def _instances(typed: Typed) -> list[Instance]:
+    """The backends of the service that is the first argument, an address once."""
+    from lbctl.cli.completion_registry import service_of
+    from lbctl.discovery.backends import decisive
+
+    found = service_of(typed)
+    return sorted(decisive(found.instances), key=lambda each: each.key) if found is not None else []
+
+
+def _everyone(typed: Typed) -> Iterator[tuple[Service, Instance]]:
+    yield from ((service, each) for service in _services(typed) for each in service.instances)
+
+
+def _rests(instance: Instance) -> bool:
+    """Whether nobody picks it."""
+    return instance.weight == 0 or instance.status is not None
+
+
+def _about(instance: Instance) -> str:
+    words = [f"weight {instance.effective_weight}", *([instance.status] if instance.status else [])]
+    return ", ".join(words)
+
+
+def _counted(instances: int) -> str:
+    return f"{instances} instance{'' if instances == 1 else 's'}"
