@@ -30,17 +30,11 @@ EDGES_US: Final = (
 
 
 @dataclass(slots=True)
-class Server:
-    """What is exported of one address; ``latencies`` are copies, of each key that had it."""
+class Ends:
+    """How calls ended; ``latencies`` are copies, and added up."""
 
     ended: dict[tuple[str, str], int] = field(default_factory=dict)  # by status and code
     latencies: list[Histogram] = field(default_factory=list)
-    picks: int = 0
-    in_flight: int = 0
-    expected: float = 0.0
-    present: bool = False
-    weight: float = 0.0
-    healthy: bool = False
 
     def count(self, codes: Mapping[Code, int], ok: int, cancelled: int) -> None:
         """Add calls that ended; OK among ``codes`` beyond ``ok`` are replies that a check of ours refused."""
@@ -63,6 +57,18 @@ class Server:
         return sum(latency.total_us for latency in self.latencies) / 1e6
 
 
+@dataclass(slots=True)
+class Server(Ends):
+    """What is exported of one address, of each key that had it."""
+
+    picks: int = 0
+    in_flight: int = 0
+    expected: float = 0.0
+    present: bool = False
+    weight: float = 0.0
+    healthy: bool = False
+
+
 @dataclass(frozen=True, slots=True)
 class Snapshot:
     """A run at one moment, with nothing in it that goes on changing: another thread may read it."""
@@ -71,6 +77,7 @@ class Snapshot:
     method: str
     labels: Mapping[str, str]  # of the run
     servers: Mapping[str, Server]
+    methods: Mapping[str, Ends]  # of a mix
     counters: Mapping[str, tuple[float, str]]  # by name: how much, and what it is
     gauges: Mapping[str, tuple[float, str]]
 
@@ -96,11 +103,13 @@ def snapshot(report: Report) -> Snapshot:
             "version": __version__,
         },
         servers=servers,
+        methods=_methods(report),
         counters={
             "lbctl_requests_issued": (report.issued, "Calls issued."),
             "lbctl_requests_dropped": (report.dropped, "Calls that were due and not issued: too many were in flight."),
             "lbctl_retries": (report.retries, "Attempts beyond the first of each call, hedges not among them."),
             "lbctl_generator_cpu_seconds": (report.generator.cpu_s, "Processor time of lbctl itself."),
+            **_messages(report),
         },
         gauges={
             "lbctl_run_duration_seconds": (report.elapsed_s, "How long the run has gone on, without pauses."),
@@ -109,8 +118,36 @@ def snapshot(report: Report) -> Snapshot:
                 report.generator.busy,
                 "How busy lbctl itself is, 0 to 1; beyond 0.8 its figures are a bound.",
             ),
+            **_found(report),
         },
     )
+
+
+def _methods(report: Report) -> dict[str, Ends]:
+    """What became of the calls of each method of a mix."""
+    found = {}
+    for row in report.methods:
+        found[row.method] = Ends(latencies=[row.latency.copy()])
+        found[row.method].count(row.codes, row.ok, row.cancelled)
+    return found
+
+
+def _messages(report: Report) -> dict[str, tuple[float, str]]:
+    streams = report.streams
+    if streams is None:
+        return {}
+    return {
+        "lbctl_messages_sent": (streams.sent, "Messages of streams that were sent."),
+        "lbctl_messages_received": (streams.received, "Messages of streams that came back."),
+    }
+
+
+def _found(report: Report) -> dict[str, tuple[float, str]]:
+    search = report.search
+    if search is None or search.low is None:
+        return {}
+    text = "The highest rate at which what --find-max asked for held, calls a second."
+    return {"lbctl_find_max_requests_per_second": (search.low, text)}
 
 
 def _add(server: Server, row: BackendRow) -> None:
@@ -161,6 +198,8 @@ def metrics(found: Snapshot) -> Iterator[Metric]:
     from prometheus_client.metrics_core import CounterMetricFamily, GaugeMetricFamily, InfoMetricFamily
 
     yield from _balancer(found)
+    if found.methods:
+        yield from _of_methods(found.methods)
     yield InfoMetricFamily("lbctl_run", "The run that these figures are of.", value=dict(found.labels))
     for name, (value, text) in found.counters.items():
         yield CounterMetricFamily(name, text, value=value)
@@ -207,6 +246,23 @@ def _balancer(found: Snapshot) -> Iterator[Metric]:
         "Calls that each server has not answered yet.",
         {name: float(server.in_flight) for name, server in present.items()},
     )
+
+
+def _of_methods(methods: Mapping[str, Ends]) -> Iterator[Metric]:
+    from prometheus_client.metrics_core import CounterMetricFamily, HistogramMetricFamily
+
+    requests = CounterMetricFamily(
+        "lbctl_method_requests", "Calls of each method that ended.", labels=("method", "status", "code")
+    )
+    times = HistogramMetricFamily(
+        "lbctl_method_request_duration_seconds", "How long OK calls of each method took.", labels=("method",)
+    )
+    for name, method in methods.items():
+        for (status, code), count in method.ended.items():
+            requests.add_metric((name, status, code), count)
+        times.add_metric((name,), _cumulative(method.buckets), sum_value=method.sum_s)
+    yield requests
+    yield times
 
 
 def _gauge(name: str, text: str, values: Mapping[str, float]) -> Metric:
