@@ -93,8 +93,11 @@ class RunFlags(Flags):
         ),
     ] = None
 
-    def applied(self, request: Hammer) -> Hammer:
-        """The request with all of it; raises UsageError for what is about another kind of load."""
+    def applied(self, request: Hammer, *, quiet: bool = False) -> Hammer:
+        """The request with all of it; raises UsageError for what is about another kind of load.
+
+        ``quiet``: nobody is told of a large load, so that there is nothing to wait for before it.
+        """
         if self.no_latency_correction and request.plan.schedule is None:
             raise UsageError("--no-latency-correction is for an open loop", "give a rate too: -r 500")
         plan = replace(request.plan, corrected=not self.no_latency_correction, counts_errors=self.count_errors)
@@ -102,7 +105,7 @@ class RunFlags(Flags):
             request,
             plan=plan,
             max_errors=self.max_errors,
-            waits=not self.yes and _somebody_is_there(),
+            waits=not self.yes and not quiet and _somebody_is_there(),
             name=self.name or "",
             tags=dict(self.tag or ()),
         )

@@ -16,10 +16,13 @@ _RPS: Final = 10_000.0
 _UNLIMITED_S: Final = 300.0
 
 
-def caution(plan: Plan, instances: Sequence[Instance]) -> str:
-    """What makes this load a large one, in the words of the flags; nothing if it is none, or stays on this machine."""
+def caution(plan: Plan, instances: Sequence[Instance], *, grows: bool = False) -> str:
+    """What makes this load a large one, in the words of the flags; nothing if it is none, or stays on this machine.
+
+    ``grows``: a search raises the rate of the plan until something gives way.
+    """
     away = [instance.address for instance in instances if not _is_here(instance.endpoint.host)]
-    why = _why(plan)
+    why = "more and more calls/s until what --find-max asks for does not hold," if grows else _why(plan)
     if not away or not why:
         return ""
     rest = f" and {len(away) - 1:,} more" if len(away) > 1 else ""

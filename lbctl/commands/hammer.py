@@ -153,7 +153,8 @@ async def _run(
     etcd: Etcd | None, clock: Clock, request: Hammer, screen: Screen, tell: Tell, interrupts: Interrupts
 ) -> tuple[Report, UsageError | None]:
     target = await targeted(etcd, request, tell)
-    await hesitate(caution(request.plan, target.service.instances), tell.note, waits=request.waits)
+    words = caution(request.plan, target.service.instances, grows=request.searching is not None)
+    await hesitate(words, tell.note, waits=request.waits)
     load = await load_of(request, target, clock)
     judge = Judge(request.thresholds, request.abort_on)
     for note in notes_of(request, target):

@@ -39,6 +39,13 @@ def test_names_count_as_away_but_for_this_machine() -> None:
     assert caution(plan, [local, named, AWAY]) == "1,000 calls in flight on echo.svc:1 and 1 more"
 
 
+def test_a_search_goes_on_until_something_gives_way() -> None:
+    plan = Plan(0, None, 5.0, 20.0, steady(100.0))
+    assert caution(plan, [HERE], grows=True) == ""
+    expected = "more and more calls/s until what --find-max asks for does not hold, on 10.0.0.2:50051"
+    assert caution(plan, [AWAY], grows=True) == expected
+
+
 async def test_only_on_a_terminal_it_waits(monkeypatch: pytest.MonkeyPatch) -> None:
     slept: list[float] = []
 
