@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Final
 from lbctl.cli.completion_figures import limits
 from lbctl.cli.flags import Flags, one_of, option
 from lbctl.cli.policy_options import SEE_ALL, parse_policy, parse_policy_opts, policy_with_options
-from lbctl.cli.report import parse_limits_or_default
+from lbctl.cli.regressions import parse_limits_or_default
 from lbctl.cli.values import parse_count, parse_duration
 from lbctl.errors import UsageError
 

@@ -8,12 +8,11 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from lbctl.cli.hammer_output import NotSaved, Sink, command_line, reason_of
-from lbctl.cli.report import Regressed
+from lbctl.cli.regressions import regressed
 from lbctl.errors import CannotCall, ExitCode
 
 if TYPE_CHECKING:
     from lbctl.commands.compare import Compared
-    from lbctl.stats.comparison import Comparison
     from lbctl.stats.regression import Limit
     from lbctl.stats.rounds import Contest
 
@@ -30,7 +29,9 @@ class ComparisonSink(Sink):
         contest = compared.contest
         hung_up = number is not None and number == getattr(signal, "SIGHUP", None)
         if contest is not None:
-            contest = replace(contest, command=command_line(), stopped_by=_stopper(compared))
+            from lbctl.view.compare_output import settled
+
+            contest = settled(replace(contest, command=command_line(), stopped_by=_stopper(compared)))
             self._put(contest, limits, printed=not hung_up)
         if compared.failure is not None:
             raise compared.failure
@@ -65,21 +66,12 @@ class ComparisonSink(Sink):
 
     def _judge_limits(self, contest: Contest, limits: tuple[Limit, ...], number: int | None) -> None:
         """Raise Regressed where a limit does not hold; what a signal ended keeps the signal's status."""
-        from lbctl.stats.regression import regressions, unjudged
         from lbctl.stats.rounds import compared
-        from lbctl.view.comparison import regression_sentence
 
-        found: Comparison | None = compared(contest) if limits else None
-        if limits and found is None:
-            self.note("warning: --fail-on-regression: there is nothing to compare")
-        if found is None:
-            return
-        for label, limit, _ in unjudged(found, limits):
-            self.note(f"warning: {limit.metric.name} of {label} cannot be judged: too few rounds, or calls")
-        sentences = [regression_sentence(each, found.base.label) for each in regressions(found, limits)]
-        if sentences and number is None:
-            raise Regressed("\n".join(sentences))
-        for sentence in sentences:
+        failure = regressed(compared(contest), limits, self.note) if limits else None
+        if failure is not None and number is None:
+            raise failure
+        for sentence in str(failure).split("\n") if failure is not None else ():
             self.note(f"warning: {sentence}")
 
 

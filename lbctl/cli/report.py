@@ -14,13 +14,15 @@ from lbctl.cli.flags import Flags, argument, option, switch
 from lbctl.cli.help import Command
 from lbctl.cli.options import with_settings
 from lbctl.cli.pages import refuse_terminal
+from lbctl.cli.regressions import parse_limits_or_default, regressed
 from lbctl.cli.settings import Settings
-from lbctl.errors import ExitCode, LbctlError, UsageError
+from lbctl.errors import ExitCode, UsageError
 from lbctl.view.outputs import OUTPUTS
 
 if TYPE_CHECKING:
     from lbctl.stats.comparison import Comparison, Run
     from lbctl.stats.regression import Limit
+    from lbctl.stats.rounds import Contest
     from lbctl.view.theme import Look
 
 ABOUT = """\
@@ -39,14 +41,8 @@ EXAMPLES = (
 FORMATS: Final = tuple(OUTPUTS)
 COMPARED: Final = ("text", "json", "yaml", "csv", "html")
 _PANEL: Final = "Comparison"
+_NAMED: Final = 3  # files in one note
 _RUNS: Final = files_like("*.json", "*.jsonl", "*.yaml", "*.yml", "*.html")
-
-
-def parse_limits_or_default(text: str) -> object:
-    """Limits of ``--fail-on-regression``; of the option alone the default ones."""
-    from lbctl.stats.regression import DEFAULT, parse_limits
-
-    return parse_limits(DEFAULT if text == "on" else text)
 
 
 @dataclass(frozen=True, slots=True)
@@ -78,15 +74,12 @@ class CompareFlags(Flags):
     each: Annotated[
         bool, switch("--each", text="a column for each run, also for several of one command", panel=_PANEL)
     ] = False
+    exit_zero: Annotated[
+        bool, switch("--exit-zero", text="exit status 0 also where something got worse", panel=_PANEL)
+    ] = False
     out: Annotated[
         str | None, option("--out", text="write the result to this file", metavar="FILE", panel="Output")
     ] = None
-
-
-class Regressed(LbctlError):
-    """The comparison is printed; something got worse by more than it may."""
-
-    exit_code = ExitCode.CHECK_FAILED
 
 
 @with_settings(registry=False, outputs=FORMATS, headers=True)
@@ -97,14 +90,17 @@ def report(
     settings: Settings,
 ) -> int:
     """Show saved runs."""
-    from lbctl.commands.report import read_runs
+    from lbctl.commands.report import read_files
 
     if compared.out is None:
         refuse_terminal(settings)
-    runs, before = read_runs(files, compared.baseline or [])
-    if not settings.quiet:
-        for line in _lacking([*runs, *before]):
-            print(f"note: {line}", file=sys.stderr)  # noqa: T201
+    found, base = read_files(files, compared.baseline or [])
+    runs, before = ([run for each in some for run in each.runs] for some in (found, base))
+    for line in _lacking([*runs, *before]):
+        _note(line, settings)
+    contest = found[0].contest if len(found) == 1 and not before and not compared.each else None
+    if contest is not None:
+        return _contested(contest, compared, settings)
     if len(runs) == 1 and not before:
         if compared.fail_on_regression:
             raise UsageError("--fail-on-regression needs a run to compare with", "--baseline FILE, or a second FILE")
@@ -113,14 +109,45 @@ def report(
     return _compared(runs, before, compared, settings)
 
 
+def _note(line: str, settings: Settings) -> None:
+    """One line to standard error, unless -q."""
+    if not settings.quiet:
+        print(line, file=sys.stderr)  # noqa: T201
+
+
 def _lacking(runs: Sequence[Run]) -> Iterator[str]:
     from lbctl.stats.saved import lacking
 
+    found: dict[tuple[str, ...], list[str]] = {}
     for run in runs:
-        missing = lacking(run.report)
+        found.setdefault(lacking(run.report), []).append(run.name)
+    for missing, names in found.items():
         if missing:
+            more = f" and {len(names) - _NAMED} more" if len(names) > _NAMED else ""
+            have = f"{', '.join(names[:_NAMED])}{more} {'has' if len(names) == 1 else 'have'}"
             what = " and ".join(missing)
-            yield f"{run.name} has no {what}, an older lbctl saved it: what is made of them is left out"
+            yield f"note: {have} no {what}, an older lbctl saved it: what is made of them is left out"
+
+
+def _contested(contest: Contest, flags: CompareFlags, settings: Settings) -> int:
+    """Show a comparison that ``compare`` made as it was shown at its end, with its rounds."""
+    from lbctl.stats.regression import parse_limits
+    from lbctl.stats.rounds import compared
+    from lbctl.view.compare_output import written
+
+    output = _allowed(settings, (*COMPARED, "jsonl"), len(contest.trials))
+    asked = flags.fail_on_regression or ()
+    limits = asked or (parse_limits(",".join(contest.limits)) if contest.limits else ())
+    _put(written(contest, limits, output, _look(settings), headers=not settings.no_headers), flags.out)
+    return _judged(compared(contest), asked, flags, settings)
+
+
+def _allowed(settings: Settings, formats: Sequence[str], runs: int) -> str:
+    """The output format; raises UsageError for one that several runs do not have."""
+    output = settings.output or "text"
+    if output not in formats:
+        raise UsageError(f"-o: {output} is of one run, and there are {runs}", f"use one of: {', '.join(formats)}")
+    return output
 
 
 def _alone(run: Run, settings: Settings) -> str:
@@ -142,16 +169,17 @@ def _compared(runs: Sequence[Run], before: Sequence[Run], flags: CompareFlags, s
     from lbctl.stats.comparison import compare
     from lbctl.stats.grouping import grouped
 
-    output = settings.output or "text"
-    if output not in COMPARED:
+    _allowed(settings, COMPARED, len(runs) + len(before))
+    policies = sorted({run.report.policy for run in before})
+    if len(policies) > 1:
         raise UsageError(
-            f"-o: {output} is of one run, and there are {len(runs) + len(before)}", f"use one of: {', '.join(COMPARED)}"
+            f"--baseline: these are runs of several policies, {', '.join(policies)}, and no repetitions",
+            "name files of one policy, or leave --baseline out: the first FILE is the base",
         )
     found = compare(grouped(runs, before, each=flags.each))
     limits = flags.fail_on_regression or ()
     _put(_comparison(found, limits, settings), flags.out)
-    _judge(found, limits, settings)
-    return ExitCode.OK
+    return _judged(found, limits, flags, settings)
 
 
 def _comparison(found: Comparison, limits: tuple[Limit, ...], settings: Settings) -> str:
@@ -171,19 +199,20 @@ def _comparison(found: Comparison, limits: tuple[Limit, ...], settings: Settings
     return comparison.comparison_text(found, _look(settings))
 
 
-def _judge(found: Comparison, limits: tuple[Limit, ...], settings: Settings) -> None:
-    """Raise Regressed where a limit does not hold; what cannot be judged is told, and holds nothing up."""
-    from lbctl.stats.regression import regressions, unjudged
-    from lbctl.view.comparison import regression_sentence
+def _judged(found: Comparison | None, limits: tuple[Limit, ...], flags: CompareFlags, settings: Settings) -> int:
+    """Return the exit status; raises Regressed where a limit does not hold."""
 
-    if not settings.quiet:
-        for label, limit, difference in unjudged(found, limits):
-            print(  # noqa: T201
-                f"warning: {limit.metric.name} of {label} cannot be judged: {difference.verdict}", file=sys.stderr
-            )
-    sentences = [regression_sentence(each, found.base.label) for each in regressions(found, limits)]
-    if sentences:
-        raise Regressed("\n".join(sentences))
+    def note(line: str) -> None:
+        _note(line, settings)
+
+    failure = regressed(found, limits, note)
+    if failure is None:
+        return ExitCode.OK
+    if not flags.exit_zero:
+        raise failure
+    for sentence in str(failure).split("\n"):
+        note(f"warning: {sentence}")
+    return ExitCode.OK
 
 
 def _put(text: str, out: str | None) -> None:

@@ -87,6 +87,8 @@ async def run(etcd: Etcd | None, clock: Clock, wanted: Compare, screen: CompareS
 class _Live(NamedTuple):
     contender: int
     round: int
+    number: int
+    began_s: float
     load: Run
 
 
@@ -101,7 +103,7 @@ class Contesting:
         self._target = target
         self._tell = tell
         self._quiet = Tell(_unsaid, _unsaid)
-        self._began_ns = clock.now_ns()
+        self._began_ns, self._started_at = clock.now_ns(), clock.wall()
         self._events = EventLog()
         self._trials: list[Trial] = []
         self._live: list[_Live] = []
@@ -126,8 +128,11 @@ class Contesting:
             seed=first.seed,
             load=load_words(first.plan),
             trials=tuple(self._trials),
-            going=tuple(Going(each.contender, each.round, each.load.report()) for each in self._live),
+            going=tuple(
+                Going(each.contender, each.round, each.load.report(), each.number, each.began_s) for each in self._live
+            ),
             events=self._events,
+            started_at=self._started_at,
             elapsed_s=self._elapsed_s(),
             paused=self._paused,
             stopping=self._stopping and not self._over,
@@ -179,16 +184,17 @@ class Contesting:
     async def _batch(self, batch: Sequence[tuple[int, int]], tell: Tell) -> None:
         """Make these runs at the same time; every one that began leaves a trial."""
         async with AsyncExitStack() as stack:
-            live = []
+            live: list[_Live] = []
             for contender, number in batch:
                 request = self._request(contender, number)
                 load = await load_of(request, self._target, self._clock, replay=False)
                 stack.push_async_callback(load.aclose)
                 await stack.enter_async_context(connected(self._etcd, request, self._target, load, tell))
-                live.append(_Live(contender, number, load))
+                live.append(_Live(contender, number, len(self._trials) + len(live) + 1, 0.0, load))
             await self._rest(0.0)
             if self._stopping:
                 return
+            live = [each._replace(began_s=self._elapsed_s()) for each in live]
             for each in live:
                 self._note(f"round {each.round} {self._label(each.contender)} started")
             self._live, self._skipping = live, False
@@ -219,7 +225,8 @@ class Contesting:
         """Put down what a run came to."""
         report, label = live.load.report(), self._label(live.contender)
         report = replace(report, name=self._first.name, tags=self._first.tags)
-        trial = Trial(live.contender, live.round, len(self._trials) + 1, report, self._skipping)
+        times = live.began_s, self._elapsed_s()
+        trial = Trial(live.contender, live.round, live.number, report, self._skipping, *times)
         self._trials.append(trial)
         if not trial.counts:
             why = (

@@ -7,34 +7,44 @@ import json
 import re
 import sys
 from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
 from lbctl.errors import NotFound, UsageError
 from lbctl.stats.comparison import Run
+from lbctl.stats.rounds import Contest
 from lbctl.stats.saved import NotARun, report_from
+from lbctl.stats.saved_contest import COMPARISON, contest_from, is_contest
 
 STDIN: Final = "-"
-COMPARISON: Final = "lbctl.comparison/v1"
 _EMBEDDED: Final = re.compile(
     r"<script type=\"application/json\" class=\"lbctl-run\" data-name=\"([^\"]*)\">(.*?)</script>", re.DOTALL
 )
 
 
-def read_runs(*lists: Sequence[str]) -> list[list[Run]]:
+@dataclass(frozen=True, slots=True)
+class Read:
+    """What is in a file: runs, and the comparison that they are of, if ``compare`` made them."""
+
+    runs: Sequence[Run]
+    contest: Contest | None = None
+
+
+def read_files(*lists: Sequence[str]) -> list[list[Read]]:
     """Read every file of every list, ``-`` for standard input.
 
     Raises NotFound or UsageError, which name the file and say why.
     """
     if sum(names.count(STDIN) for names in lists) > 1:
         raise UsageError("- is standard input, which can be read only once")
-    return [[run for name in names for run in _read(name)] for names in lists]
+    return [[_read(name) for name in names] for names in lists]
 
 
-def _read(name: str) -> list[Run]:
+def _read(name: str) -> Read:
     shown = "standard input" if name == STDIN else name
     try:
-        return list(runs_of(shown, _bytes(name)))
+        return content_of(shown, _bytes(name))
     except FileNotFoundError:
         raise NotFound(f"{shown}: no such file", "hammer --save FILE writes one") from None
     except OSError as error:
@@ -47,8 +57,8 @@ def _bytes(name: str) -> bytes:
     return sys.stdin.buffer.read() if name == STDIN else Path(name).read_bytes()
 
 
-def runs_of(name: str, content: bytes) -> Iterator[Run]:
-    """Return the runs in a file; raises NotARun."""
+def content_of(name: str, content: bytes) -> Read:
+    """Return what is in a file; raises NotARun."""
     try:
         text = content.decode("utf-8-sig")
     except UnicodeDecodeError:
@@ -56,19 +66,48 @@ def runs_of(name: str, content: bytes) -> Iterator[Run]:
     if not text.strip():
         raise NotARun("it is empty")
     if text.lstrip().startswith("<"):
-        yield from _page(text)
-    else:
-        found = _documents(text)
-        for number, document in enumerate(found, 1):
-            yield Run(name if len(found) == 1 else f"{name} {number}", report_from(document))
+        return _all(list(_embedded(text)))
+    found = _documents(text)
+    return _all([(name if len(found) == 1 else f"{name} {number}", each) for number, each in enumerate(found, 1)])
 
 
-def _page(text: str) -> Iterator[Run]:
+def _embedded(text: str) -> Iterator[tuple[str, object]]:
     found = _EMBEDDED.findall(text)
     if not found:
         raise NotARun("it is a page without a run in it, or one that lbctl did not make")
     for name, document in found:
-        yield Run(html.unescape(name), report_from(_parsed(document)))
+        yield html.unescape(name), _parsed(document)
+
+
+def _all(found: Sequence[tuple[str, object]]) -> Read:
+    """The runs of these documents, each of which has a name; of a comparison those that count."""
+    runs: list[Run] = []
+    contests: list[Contest] = []
+    for name, each in found:
+        if isinstance(each, dict) and is_contest(each):
+            contests.append(contest_from(each))
+            runs += _counted(name, contests[-1])
+        else:
+            runs += _runs(name, each)
+    return Read(runs, contests[0] if len(contests) == len(found) == 1 else None)
+
+
+def _counted(name: str, contest: Contest) -> Iterator[Run]:
+    for trial in contest.trials:
+        if trial.counts:
+            yield Run(f"{name}: {contest.contenders[trial.contender].label} {trial.round}", trial.report)
+
+
+def _runs(name: str, document: object) -> Iterator[Run]:
+    """The run of a document, or those of a comparison that does not tell their rounds."""
+    if not isinstance(document, dict) or document.get("schema") != COMPARISON:
+        yield Run(name, report_from(document))
+        return
+    documents = document.get("documents")
+    if not documents or not isinstance(documents, list):
+        raise NotARun("it is a comparison without its runs: compare --save FILE, and -o html, keep them")
+    for number, each in enumerate(documents, 1):
+        yield Run(f"{name} {number}", report_from(each))
 
 
 def _documents(text: str) -> list[object]:
@@ -82,10 +121,6 @@ def _documents(text: str) -> list[object]:
         if not before or not before[0].lstrip().startswith("{") or not last.startswith("{"):
             raise
         return [_last_line(before[0], last)]
-    if isinstance(found, dict) and found.get("schema") == COMPARISON:
-        found = found.get("documents", [])
-        if not found:
-            raise NotARun("it is a comparison without its runs: compare --save FILE keeps them")
     if not isinstance(found, list):
         return [found]
     if not found:

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from datetime import datetime
 from math import expm1
 from random import Random
 from typing import Final
@@ -55,6 +56,8 @@ class Trial:
     number: int
     report: Report
     skipped: bool = False
+    began_s: float = 0.0  # since the comparison began, and so is its end
+    ended_s: float = 0.0
 
     @property
     def counts(self) -> bool:
@@ -81,6 +84,8 @@ class Going:
     contender: int
     round: int
     report: Report
+    number: int = 0
+    began_s: float = 0.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -98,12 +103,14 @@ class Contest:
     trials: Sequence[Trial] = ()
     going: Sequence[Going] = ()
     events: Sequence[Event] = ()
+    started_at: datetime | None = None
     elapsed_s: float = 0.0
     paused: bool = False
     stopping: bool = False
     over: bool = False
     stopped_by: str = ""  # Ctrl-C | SIGTERM | q; what ended it early
     command: str = ""  # what was typed, without its secrets
+    limits: Sequence[str] = ()  # of --fail-on-regression, where it is read from a file
 
     @property
     def total(self) -> int:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Sequence
 from dataclasses import replace
 
@@ -9,15 +10,20 @@ from lbctl.stats.comparison import Comparison
 from lbctl.stats.intervals import LEVEL
 from lbctl.stats.regression import Limit
 from lbctl.stats.rounds import Contest, Standing, Trial, compared, notes_on, rounds_of, standing
+from lbctl.stats.saved_contest import SKIPPED, contest_from
 from lbctl.view.comparison import SCHEMA, comparison_csv, comparison_document
 from lbctl.view.figures import Document, ratio, seconds_of, stamp
-from lbctl.view.output import as_json, as_yaml
+from lbctl.view.output import as_json, as_json_line, as_yaml
 from lbctl.view.theme import Look
+
+
+def settled(contest: Contest, limits: Sequence[Limit] = ()) -> Contest:
+    """The comparison as its file has it, so that what is shown at its end is what ``report`` shows of the file."""
+    return contest_from(json.loads(as_json_line(saved_document(contest, limits))))
 
 
 def written(contest: Contest, limits: Sequence[Limit], output: str, look: Look, *, headers: bool = True) -> str:
     """Return the result in one of the formats, without the last line's end."""
-    contest = _commanded(contest)
     match output:
         case "json":
             return as_json(contest_document(contest, limits))
@@ -32,23 +38,17 @@ def written(contest: Contest, limits: Sequence[Limit], output: str, look: Look, 
     return contest_text(contest, look)
 
 
-def _commanded(contest: Contest) -> Contest:
-    """The contest with what was typed in each of its runs, which are read again without it."""
-    trials = [replace(each, report=replace(each.report, command=contest.command)) for each in contest.trials]
-    return replace(contest, trials=tuple(trials))
-
-
 def _page(contest: Contest, limits: Sequence[Limit]) -> str:
-    from lbctl.view.html.comparison import comparison_page
-    from lbctl.view.html.markup import el
+    from lbctl.view.html.comparison import contest_page
+    from lbctl.view.html.markup import data, el
     from lbctl.view.html.page import page
 
     found = _whole(contest)
+    document = as_json_line(saved_document(contest, limits))
     if found.groups:
-        return comparison_page(found, limits)
-    return page(
-        "Comparison", el("h1", f"Comparison of {contest.service}"), el("p", "No run came to its end."), scripts=[]
-    )
+        return contest_page(found, limits, contest, document)
+    head = el("h1", f"Comparison of {contest.service}")
+    return page("Comparison", head, el("p", "No run came to its end."), scripts=[data(document, contest.service)])
 
 
 def _whole(contest: Contest) -> Comparison:
@@ -82,10 +82,12 @@ def contest_document(contest: Contest, limits: Sequence[Limit] = ()) -> Document
         "service": contest.service,
         "method": contest.method,
         "command": contest.command or None,
+        "load": contest.load,
         "order": contest.order,
         "rounds": contest.rounds,
         "pause_s": contest.pause_s,
         "seed": contest.seed,
+        "started_at": None if contest.started_at is None else stamp(contest.started_at, milliseconds=True),
         "duration_s": seconds_of(contest.elapsed_s),
         "stopped_by": contest.stopped_by or None,
         "policies": [_policy(each) for each in standings],
@@ -126,24 +128,28 @@ def _trial(contest: Contest, trial: Trial) -> Document:
         "number": trial.number,
         "started_at": stamp(report.started_at, milliseconds=True),
         "seed": report.seed,
+        "began_s": seconds_of(trial.began_s),
+        "ended_s": seconds_of(trial.ended_s),
         "duration_s": seconds_of(report.elapsed_s),
         "requests": report.issued,
         "ok": report.ok,
         "errors": report.errors,
         "counts": trial.counts,
-        "end_reason": "skipped" if trial.skipped else report.end_reason,
+        "end_reason": SKIPPED if trial.skipped else report.end_reason,
         "changes": list(trial.changes),
     }
 
 
 def saved(contest: Contest, limits: Sequence[Limit] = ()) -> str:
-    """Return the document of a file: with the documents of all runs that count, which ``report`` reads."""
-    from lbctl.view.run_document import run_document
+    """Return the document of a file: with the whole documents of all runs, which ``report`` reads."""
     from lbctl.view.sample_document import DENSE
 
-    contest = _commanded(contest)
-    runs = [trial.report for trial in contest.trials if trial.counts]
-    return as_json(
-        {**contest_document(contest, limits), "documents": [run_document(each) for each in runs]},
-        dense=("documents", *DENSE),
-    )
+    return as_json(saved_document(contest, limits), dense=("documents", *DENSE))
+
+
+def saved_document(contest: Contest, limits: Sequence[Limit] = ()) -> Document:
+    """The document of a file; what was typed is in each of its runs, which may be read by themselves."""
+    from lbctl.view.run_document import run_document
+
+    reports = [replace(trial.report, command=contest.command) for trial in contest.trials]
+    return {**contest_document(contest, limits), "documents": [run_document(each) for each in reports]}

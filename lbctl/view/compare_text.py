@@ -60,7 +60,8 @@ def _policies(contest: Contest, look: Look) -> list[str]:
     cols = columns(_WIDTH, look)
     labels = [look.show(each.label) for each in contest.contenders]
     name = name_width(labels, cols, _WIDTH)
-    rounds = f"{_policies_of(contest)} x {plural(contest.rounds, 'round')}, {contest.order}, {contest.load}"
+    rounds = f"{_policies_of(contest)} x {plural(contest.rounds, 'round')}, {contest.order}"
+    rounds += f", {contest.load}" if contest.load else ""
     about = look.elide(f"  {look.show(contest.method)} of {look.show(contest.service)}, seed {contest.seed}", _WIDTH)
     head = f"{look.paint(look.style.bold, 'Policies')}  {rounds}"
     return [head, about, heads(name, cols, look), *(line(row, name, cols, look) for row in rows_of(contest))]

@@ -13,7 +13,7 @@ from lbctl.cli.compare_request import comparison_of, shared
 from lbctl.cli.hammer_options import AmountFlags, ScreenFlags
 from lbctl.cli.hammer_request import Asked
 from lbctl.cli.hash_key_options import HashKeyFlags, parse_hash_key
-from lbctl.cli.report import Regressed
+from lbctl.cli.regressions import Regressed
 from lbctl.cli.request_options import RequestFlags
 from lbctl.cli.screens import caps_of
 from lbctl.cli.settings import resolve

@@ -16,16 +16,21 @@ import pytest
 from jsonschema import Draft202012Validator
 
 from lbctl.stats.histogram import Histogram
+from lbctl.stats.regression import parse_limits
 from lbctl.stats.report import Report
 from lbctl.stats.samples import Sample, Times
+from lbctl.view import compare_output
+from lbctl.view.compare_output import settled
 from lbctl.view.html.page import run_page
 from lbctl.view.output import as_json, as_json_line, as_yaml
 from lbctl.view.outputs import OUTPUTS, Manner, written
 from lbctl.view.run_document import run_document
 from lbctl.view.sample_lines import all_lines
 from lbctl.view.summary import summary
+from lbctl.view.theme import PLAIN, UNICODE, Look
 from tests.cli.conftest import Lbctl
-from tests.view.sample import sample
+from tests.view.sample import STARTED, sample
+from tests.view.sample_contest import contest_sample
 
 SCHEMA = json.loads((Path(__file__).parents[2] / "docs" / "reference" / "comparison.schema.json").read_text("utf-8"))
 SAMPLE = Sample(12.0, 12.0, 6292, 6280, 12, 0, 0, 0, 0, Times(1.8, 4.0, 20.0, 100.0))
@@ -122,6 +127,8 @@ def test_what_an_older_file_lacks_is_noted(lbctl: Lbctl) -> None:
         "what is made of them is left out\n"
     )
     assert lbctl("report", "old.json", "-q").err == ""
+    said = lbctl("report", *["old.json"] * 5)
+    assert said.err.startswith("note: old.json, old.json, old.json and 2 more have no histograms and ")
 
 
 def test_several_files_are_compared_as_text_and_as_a_document(lbctl: Lbctl) -> None:
@@ -235,3 +242,60 @@ def test_a_page_is_not_written_to_a_terminal(command: tuple[str, ...]) -> None:
     assert done.stderr.decode() == (
         "error: -o html is a page for a browser, and standard output is a terminal\nhint: add: > run.html\n"
     )
+
+
+_TRIALS = tuple(replace(each, report=replace(each.report, samples=(SAMPLE,))) for each in contest_sample(12).trials)
+CONTEST = settled(replace(contest_sample(12), command="lbctl compare a b", started_at=STARTED, trials=_TRIALS))
+CONTEST_FORMATS = ("text", "json", "yaml", "csv", "html")
+
+
+@pytest.mark.parametrize("output", CONTEST_FORMATS)
+def test_a_saved_comparison_is_shown_as_compare_showed_it(lbctl: Lbctl, output: str) -> None:
+    shown = compare_output.written(CONTEST, (), output, Look(PLAIN, UNICODE)) + "\n"
+    Path("compared.json").write_text(compare_output.saved(CONTEST), encoding="utf-8")
+    assert lbctl("report", "compared.json", "-o", output) == (0, shown, "")
+    if output == "html":
+        Path("compared.html").write_text(shown, encoding="utf-8")
+        again = lbctl("report", "compared.html")
+        assert again.out == compare_output.written(CONTEST, (), "text", Look(PLAIN, UNICODE)) + "\n"
+
+
+def test_limits_of_a_saved_comparison_are_shown_and_only_those_asked_for_are_judged(lbctl: Lbctl) -> None:
+    Path("compared.json").write_text(compare_output.saved(CONTEST, parse_limits("p99>10%,rps")), encoding="utf-8")
+    said = lbctl("report", "compared.json", "-o", "json")
+    assert (said.status, json.loads(said.out)["limits"]) == (0, ["p99>10%", "rps"])
+    assert len(json.loads(said.out)["regressions"]) == 1
+    said = lbctl("report", "compared.json", "--fail-on-regression", "p99>10%")
+    assert said.status == 1
+    assert said.err.startswith("error: p99 of consistent_hash is 8.4ms, +29.9% ")
+    said = lbctl("report", "compared.json", "--fail-on-regression", "p99>10%", "--exit-zero")
+    assert said.status == 0
+    assert said.err.startswith("warning: p99 of consistent_hash is 8.4ms, +29.9% ")
+
+
+def test_runs_of_a_saved_comparison_are_compared_with_others(lbctl: Lbctl) -> None:
+    cut = replace(CONTEST.trials[0], report=replace(CONTEST.trials[0].report, end_reason="interrupted"))
+    contest = replace(CONTEST, trials=(cut, *CONTEST.trials[1:]))
+    Path("compared.json").write_text(compare_output.saved(contest), encoding="utf-8")
+    found = json.loads(lbctl("report", "compared.json", saved("run.json", RUN), "-o", "json").out)
+    Draft202012Validator(SCHEMA).validate(found)
+    assert [(each["policy"], len(each["runs"])) for each in found["groups"]] == [
+        ("p2c_ewma", 3), ("random", 3), ("consistent_hash", 3), ("smooth_wrr", 2), ("smooth_wrr", 1)
+    ]  # fmt: skip
+    said = lbctl("report", "run.json", "--baseline", "compared.json")
+    assert (said.status, said.err.splitlines()[0]) == (
+        2,
+        "error: --baseline: these are runs of several policies, consistent_hash, p2c_ewma, random, smooth_wrr, and no "
+        "repetitions",
+    )
+
+
+def test_a_comparison_without_its_runs_is_refused(lbctl: Lbctl) -> None:
+    Path("x.json").write_text(compare_output.written(CONTEST, (), "json", Look(PLAIN, UNICODE)), encoding="utf-8")
+    said = lbctl("report", "x.json")
+    assert said.status == 2
+    assert said.err.startswith(
+        "error: x.json: it is a comparison without its runs: compare --save FILE, and -o html, keep them\n"
+    )
+    Path("y.json").write_text(compare_output.saved(CONTEST), encoding="utf-8")
+    assert "error: -o: hdr is of one run, and there are 12" in lbctl("report", "y.json", "-o", "hdr").err

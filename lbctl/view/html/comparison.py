@@ -2,16 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 
 from lbctl.stats.comparison import BETTER, METRICS, WORSE, Comparison, Difference, Group, Metric
 from lbctl.stats.histogram import Histogram
 from lbctl.stats.regression import Limit, regressions
+from lbctl.stats.rounds import Contest
+from lbctl.view.compare_text import MEANING as ROUNDS_MEANING
 from lbctl.view.comparison import MEANING, changed, figure, interval, regression_sentence, title_of
 from lbctl.view.figures import stamp
 from lbctl.view.html import axes, charts
 from lbctl.view.html.axes import Axis
 from lbctl.view.html.charts import legend
+from lbctl.view.html.contest import command, facts, shares
 from lbctl.view.html.markup import Child, Html, data, el, joined
 from lbctl.view.html.page import page, section, whole
 from lbctl.view.html.style import COLOURS
@@ -26,18 +29,39 @@ _MOST_SPAN = 1.0
 
 
 def comparison_page(found: Comparison, limits: Sequence[Limit] = ()) -> str:
-    """Return the page, without the last line's end."""
+    """Return the page of saved runs, without the last line's end."""
     runs = [run for group in found.groups for run in group.runs]
     return page(
         "Comparison",
-        _title(found, len(runs)),
+        _title(found, plural(len(runs), "run")),
         _verdict(found, limits),
-        section("Figures", _figures(found), *(el("p", _sentence(note), cls="is-warn") for note in found.notes)),
-        *(_against(found, index, group, rows) for index, (group, rows) in enumerate(found.against(), 1)),
-        *_charts(found),
+        *_body(found, MEANING),
         _runs(found),
         scripts=[data(as_json_line(run_document(run.report)), run.name) for run in runs],
     )
+
+
+def contest_page(found: Comparison, limits: Sequence[Limit], contest: Contest, document: str) -> str:
+    """Return the page of a comparison by rounds, without the last line's end; ``document`` is what ``report`` reads."""
+    number = f"{len(contest.contenders)} policies, {plural(contest.rounds, 'round')}"
+    return page(
+        "Comparison",
+        _title(found, number, facts(contest)),
+        _verdict(found, limits),
+        *_body(found, ROUNDS_MEANING, shares(contest)),
+        _runs(found, typed=False),
+        command(contest),
+        scripts=[data(document, contest.service)],
+    )
+
+
+def _body(found: Comparison, meaning: str, *between: Child) -> Iterator[Child]:
+    notes = (el("p", _sentence(note), cls="is-warn") for note in found.notes)
+    yield section("Figures", _figures(found), *notes)
+    for index, (group, rows) in enumerate(found.against(), 1):
+        yield _against(found, index, group, rows, meaning)
+    yield from between
+    yield from _charts(found)
 
 
 def _swatch(index: int) -> Html:
@@ -49,13 +73,14 @@ def _named(index: int, group: Group) -> Html:
     return joined([_swatch(index), el("span", group.label)])
 
 
-def _title(found: Comparison, runs: int) -> Html:
+def _title(found: Comparison, what: str, about: Iterable[tuple[str, str]] = ()) -> Html:
     first = found.base.first
     methods = sorted({run.report.method for group in found.groups for run in group.runs})
     items = [el("li", _named(index, group)) for index, group in enumerate(found.groups)]
+    items += [el("li", el("span", name), words) for name, words in about]
     return el(
         "header",
-        el("h1", f"{plural(runs, 'run')} of {first.service}"),
+        el("h1", f"{what} of {first.service}"),
         el("p", ", ".join(methods), cls="method mono"),
         el("ul", *items, cls="facts"),
     )
@@ -109,7 +134,7 @@ def _metrics() -> list[Metric]:
     return list(METRICS.values())
 
 
-def _against(found: Comparison, index: int, group: Group, rows: Sequence[Difference]) -> Html:
+def _against(found: Comparison, index: int, group: Group, rows: Sequence[Difference], meaning: str) -> Html:
     widest = {relative: _widest(rows, relative=relative) for relative in (True, False)}
     heads = [
         ("Metric", ""),
@@ -133,7 +158,7 @@ def _against(found: Comparison, index: int, group: Group, rows: Sequence[Differe
     title = f"{group.label} against {found.base.label}"
     head = el("h2", _swatch(index), el("span", title))
     last = index == len(found.groups) - 1
-    return el("section", head, table(heads, lines), el("p", MEANING, cls="muted") if last else None)
+    return el("section", head, table(heads, lines), el("p", meaning, cls="muted") if last else None)
 
 
 def _change(each: Difference) -> Html:
@@ -266,16 +291,17 @@ def _p99(found: Comparison, names: Html) -> Html:
     return box(title, el("div", drawn, names), "of the calls of each moment")
 
 
-def _runs(found: Comparison) -> Html:
-    """Where each run came from, and what was typed for it."""
+def _runs(found: Comparison, *, typed: bool = True) -> Html:
+    """Where each run came from, and what was typed for it if that is not the same for all."""
+    heads = [("File" if typed else "Run", ""), ("Started", ""), ("Seed", "num")]
     rows: list[list[Child]] = [
         [
             joined([_swatch(index), el("span", run.name, cls="mono")]),
             stamp(run.report.started_at).replace("T", " "),
             f"{run.report.seed}",
-            el("code", whole(run.report.command)) if run.report.command else "",
+            *([el("code", whole(run.report.command)) if run.report.command else ""] if typed else []),
         ]
         for index, group in enumerate(found.groups)
         for run in group.runs
     ]
-    return section("Runs", table([("File", ""), ("Started", ""), ("Seed", "num"), ("Command", "words")], rows))
+    return section("Runs", table([*heads, ("Command", "words")] if typed else heads, rows))
