@@ -45,7 +45,7 @@ def test_methods_of_a_mix_have_metrics_of_their_own() -> None:
     assert found[name, "CANCELLED", put.method, "cancelled"] == 1
     assert found[f"{times}_count", get.method] == 3
     assert found[f"{times}_sum", get.method] == pytest.approx(0.011)
-    assert [found[f"{times}_bucket", get.method, le] for le in ("0.0005", "0.0025", "0.01", "+Inf")] == [0, 2, 3, 3]
+    assert [found[f"{times}_bucket", le, get.method] for le in ("0.0005", "0.0025", "0.01", "+Inf")] == [0, 2, 3, 3]
 
 
 def test_messages_of_streams_and_what_a_search_found_are_exported() -> None:
