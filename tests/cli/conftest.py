@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import os
+import socket
 from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 from typing import NamedTuple
@@ -17,6 +18,11 @@ from lbctl.etcd.config import EtcdConfig
 
 Keys = Callable[[Mapping[str, str]], None]
 Values = Callable[[], list[str]]
+ECHO = {  # one service, three instances
+    "/services/echo/127.0.0.1:50061": "127.0.0.1:50061|5",
+    "/services/echo/127.0.0.1:50062": "127.0.0.1:50062|1",
+    "/services/echo/[::1]:50063": "[::1]:50063|1",
+}
 
 
 class Said(NamedTuple):
@@ -98,3 +104,11 @@ def at(etcd_server: EtcdServer, monkeypatch: pytest.MonkeyPatch) -> EtcdServer:
     """Point command lines at the session's etcd."""
     monkeypatch.setenv("LBCTL_ENDPOINTS", etcd_server.endpoint)
     return etcd_server
+
+
+@pytest.fixture
+def closed_port() -> Iterator[int]:
+    """A port that refuses connections for as long as the test lasts: bound, and not listening."""
+    with socket.socket() as reserved:
+        reserved.bind(("127.0.0.1", 0))
+        yield reserved.getsockname()[1]

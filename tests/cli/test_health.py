@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import json
-import socket
-from collections.abc import Iterator
 
 import pytest
 
@@ -12,13 +10,6 @@ from lbctl.demo.etcd_server import EtcdServer
 from tests.cli.conftest import Keys, Lbctl
 
 pytestmark = pytest.mark.usefixtures("at")
-
-
-@pytest.fixture
-def closed_port() -> Iterator[int]:
-    with socket.socket() as reserved:
-        reserved.bind(("127.0.0.1", 0))
-        yield reserved.getsockname()[1]
 
 
 def test_a_backend_that_refuses_is_shown_and_makes_the_status_1(lbctl: Lbctl, keys: Keys, closed_port: int) -> None:
