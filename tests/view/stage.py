@@ -17,17 +17,17 @@ from lbctl.stats.report import Report
 from lbctl.view.caps import Wishes, decide, observe
 from lbctl.view.live_hammer import LiveScreen
 from lbctl.view.live_watch import LiveWatchScreen
+from tests.view.hand import Hand
 from tests.view.sample import sample
 from tests.view.sample_watch import watch_sample
 
 
-class Stage:
+class Stage(Hand[Report]):
     """The controls and the report of the invented run."""
 
     def __init__(self) -> None:
+        super().__init__(sample(5, paused=False))
         self.done = asyncio.Event()
-        self.calls: list[str] = []
-        self.now = sample(5, paused=False)
         self.broken = False
 
     def report(self) -> Report:
@@ -36,20 +36,9 @@ class Stage:
         self.now = replace(self.now, elapsed_s=self.now.elapsed_s + 0.01)
         return self.now
 
-    def pause(self) -> None:
-        self.calls.append("pause")
-        self.now = replace(self.now, paused=True)
-
-    def resume(self) -> None:
-        self.calls.append("resume")
-        self.now = replace(self.now, paused=False)
-
     def stop(self) -> None:
-        self.calls.append("stop")
+        super().stop()
         self.done.set()
-
-    def abort(self) -> None:
-        self.calls.append("abort")
 
     def scale(self, factor: float) -> None:
         self.calls.append(f"scale {factor:g}")

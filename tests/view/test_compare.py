@@ -21,35 +21,24 @@ from lbctl.view.theme import ASCII, COLOUR, PLAIN, UNICODE, Look
 from tests.e2e.runs import ROOT
 from tests.fakes import until
 from tests.view.drawing import drawn
+from tests.view.hand import Hand
 from tests.view.sample_contest import contest_sample
 
 _SCHEMA = json.loads((ROOT / "docs" / "reference" / "comparison.schema.json").read_text(encoding="utf-8"))
 
 
-class Hand:
+class Contestants(Hand[Contest]):
     """The controls of the invented comparison, and the comparison."""
 
     def __init__(self) -> None:
-        self.now = contest_sample()
-        self.calls: list[str] = []
+        super().__init__(contest_sample())
 
     def contest(self) -> Contest:
         return self.now
 
-    def pause(self) -> None:
-        self.calls.append("pause")
-        self.now = replace(self.now, paused=True)
-
-    def resume(self) -> None:
-        self.calls.append("resume")
-        self.now = replace(self.now, paused=False)
-
     def stop(self) -> None:
-        self.calls.append("stop")
+        super().stop()
         self.now = replace(self.now, stopping=True)
-
-    def abort(self) -> None:
-        self.calls.append("abort")
 
     def skip(self) -> None:
         self.calls.append("skip")
@@ -59,19 +48,19 @@ class Hand:
 
 
 @pytest.fixture
-def view() -> tuple[Hand, CompareView]:
-    hand = Hand()
+def view() -> tuple[Contestants, CompareView]:
+    hand = Contestants()
     return hand, CompareView(hand.contest, hand, Look(PLAIN, UNICODE))
 
 
-def test_keys_pause_skip_stop_and_abort(view: tuple[Hand, CompareView]) -> None:
+def test_keys_pause_skip_stop_and_abort(view: tuple[Contestants, CompareView]) -> None:
     hand, shown = view
     for key in ("space", "space", "n", "q", "q", "x"):
         shown.press(key, 80, 24)
     assert hand.calls == ["pause", "resume", "skip", "stop", "abort"]
 
 
-def test_keys_select_sort_and_turn_pages(view: tuple[Hand, CompareView]) -> None:
+def test_keys_select_sort_and_turn_pages(view: tuple[Contestants, CompareView]) -> None:
     _, shown = view
 
     def marked() -> str:
@@ -95,7 +84,7 @@ def test_keys_select_sort_and_turn_pages(view: tuple[Hand, CompareView]) -> None
 @pytest.mark.parametrize("width", [40, 59, 60, 77, 80, 96, 110, 120, 135, 140, 240])
 @pytest.mark.parametrize("height", [8, 12, 16, 24, 45])
 def test_every_window_is_filled_and_no_line_is_wider(width: int, height: int) -> None:
-    hand = Hand()
+    hand = Contestants()
     for look in (Look(COLOUR, UNICODE), Look(PLAIN, ASCII)):
         for key in ("", "enter", "?"):
             shown = CompareView(hand.contest, hand, look)
@@ -123,7 +112,7 @@ def test_a_difference_is_spelled_with_its_interval(found: Estimate | None, words
 
 async def test_without_a_terminal_there_is_a_line_for_every_event() -> None:
     said: list[str] = []
-    hand = Hand()
+    hand = Contestants()
     hand.now = replace(hand.now, events=())
     async with PlainCompareScreen(said.append, 0.0, ASCII).showing(hand.contest, hand):
         await until(lambda: bool(said))
