@@ -13,6 +13,7 @@ from lbctl.view.text import cell_len, clock, count, duration, error_rate, rate
 from lbctl.view.theme import Look
 from lbctl.view.ui import Ui
 
+_SHORT_WINDOW = 72
 _CLAUSE = re.compile(r"[;:] |$")
 
 
@@ -125,6 +126,8 @@ def _eta(report: Report, done: float) -> str:
 def _totals(report: Report, ui: Ui, width: int, look: Look) -> Span:
     style = look.style
     now, window = ui.sight.rate(), ui.sight.window
+    if width < _SHORT_WINDOW:
+        window = window.removeprefix("last ")  # the rule below says it in full
     rate = "- rps" if now is None else f"{count(now, 9)} rps"
     spans = [
         joined(_marked(window, look), coloured(look, style.ok, f" ok {report.ok:,}")),
