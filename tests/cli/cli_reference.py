@@ -9,9 +9,10 @@ import json
 import re
 from collections.abc import Sequence
 from pathlib import Path
+from textwrap import dedent
 from typing import Final, NamedTuple
 
-from tests.cli.commands import ARGUMENTS, Option, Page, pages
+from tests.cli.commands import ARGUMENTS, Option, Page, is_indented, pages
 from tests.cli.man_page import MAN, manual
 
 ROOT: Final = Path(__file__).parents[2]
@@ -88,7 +89,7 @@ def _overview(known: Sequence[Page]) -> list[str]:
 
 
 def _section(page: Page, common: Sequence[Shared], described: dict[Option, str]) -> list[str]:
-    lines = [f"## {page.name}", "", f"`{page.usage}`", "", *(f"{_told(part)}\n" for part in page.about)]
+    lines = [f"## {page.name}", "", "```text", page.usage, "```", "", *map(_paragraph, page.about)]
     if page.examples:
         lines += ["<!-- parsed: examples of the help -->", "```sh", *page.examples, "```", ""]
     of_many = {option for each in common for option in each.options}
@@ -123,6 +124,10 @@ def _common(common: Sequence[Shared]) -> list[str]:
         lines += [f"**{each.title}** ({', '.join(each.commands)})", "", "| | |", "|---|---|"]
         lines += [*map(_row, each.options), ""]
     return [*lines[:-1], ""]
+
+
+def _paragraph(text: str) -> str:
+    return f"```text\n{dedent(text)}\n```\n" if is_indented(text) else f"{_told(text)}\n"
 
 
 def _row(option: Option) -> str:

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import functools
+import itertools
 import re
+from collections.abc import Iterator
 from typing import Any, Final, NamedTuple
 
 import typer
@@ -14,6 +16,7 @@ from lbctl.cli.help import _GROUPS
 _NOBODY: Final = "no such command"  # a first word that makes lbctl load all of them
 _MORE: Final = "More"
 ARGUMENTS: Final = "Arguments"
+_INCOMPLETE: Final = ("MissingParameter", "BadOptionUsage")
 
 
 class Option(NamedTuple):
@@ -49,14 +52,41 @@ def application() -> Any:  # noqa: ANN401 - typer has no name for what it makes
     return typer.main.get_command(build([_NOBODY]))
 
 
+@functools.cache
+def _idle() -> Any:  # noqa: ANN401 - typer has no name for what it makes
+    made = typer.main.get_command(build([_NOBODY]))
+    for command in made.commands.values():  # type: ignore[attr-defined]
+        command.callback = None
+    return made
+
+
+def mistake(arguments: list[str], *, whole: bool = True) -> str:
+    """What is wrong with a command line, which is parsed and not run; "" for nothing. ``whole``: it has to be."""
+    if arguments and arguments[0].isupper():  # COMMAND: any of them
+        arguments = ["ls", *arguments[1:]]
+    try:
+        _idle().main(args=arguments, prog_name="lbctl", standalone_mode=False)
+    except typer.Exit:
+        return ""
+    except Exception as error:
+        return "" if not whole and type(error).__name__ in _INCOMPLETE else f"{arguments}: {error}"
+    return ""
+
+
+def options() -> set[str]:
+    """How every option of every command is spelled."""
+    parameters = [parameter for command in application().commands.values() for parameter in command.params]
+    return {name for parameter in parameters for name in (*parameter.opts, *parameter.secondary_opts)}
+
+
 def pages() -> list[Page]:
     """Every command in the order of the help."""
     known = application().commands
     listed = []
     for each in LISTED:
         command = each.load()
-        about = tuple(_one_line(part) for part in command.about.split("\n\n"))
-        parts = each.name, _GROUPS[each.group], each.summary, usage(each.name, known[each.name]), about
+        about = tuple(_paragraphs(command.about))
+        parts = each.name, _GROUPS.get(each.group, _MORE), each.summary, usage(each.name, known[each.name]), about
         listed.append(Page(*parts, command.examples, groups(known[each.name])))
     return listed + [_small(name, command) for name, command in known.items() if not _is_listed(name)]
 
@@ -105,6 +135,18 @@ def _name(parameter: Any) -> str:  # noqa: ANN401 - an option
     if parameter.param_type_name == "argument":
         return str(parameter.metavar)
     return str(min(parameter.opts, key=len))
+
+
+def _paragraphs(text: str) -> Iterator[str]:
+    """Each as one line; lines that are indented as they stand."""
+    for part in text.split("\n\n"):
+        for indented, lines in itertools.groupby(part.split("\n"), is_indented):
+            yield "\n".join(lines) if indented else _one_line(" ".join(lines))
+
+
+def is_indented(text: str) -> bool:
+    """Whether a paragraph is to be shown line by line."""
+    return text.startswith("  ")
 
 
 def _one_line(text: str) -> str:

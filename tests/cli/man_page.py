@@ -5,10 +5,11 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Sequence
 from pathlib import Path
+from textwrap import dedent
 from typing import Final
 
 from lbctl import __version__
-from tests.cli.commands import ARGUMENTS, Option, Page, pages
+from tests.cli.commands import ARGUMENTS, Option, Page, is_indented, pages
 
 ROOT: Final = Path(__file__).parents[2]
 MAN: Final = ROOT / "man" / "lbctl.1"
@@ -56,10 +57,10 @@ def _commands(known: Sequence[Page]) -> Iterator[str]:
         yield f'.SS "{_plain(page.usage)}"'
         for number, part in enumerate(page.about):
             yield from [".PP"] * (number > 0)
-            yield from _text(part)
+            yield from _as_it_stands(dedent(part).split("\n")) if is_indented(part) else _text(part)
         yield from _options(page, said)
         if page.examples:
-            yield from (".PP", "Examples:", ".PP", ".nf", ".RS 4", *map(_plain, page.examples), ".RE", ".fi")
+            yield from (".PP", "Examples:", ".PP", *_as_it_stands(page.examples))
 
 
 def _options(page: Page, said: set[Option]) -> Iterator[str]:
@@ -75,6 +76,10 @@ def _options(page: Page, said: set[Option]) -> Iterator[str]:
             yield from _term(option.spelled, option.text)
     if again:
         yield from (".PP", "And, as described above:", _plain(", ".join(again)) + ".")
+
+
+def _as_it_stands(lines: Sequence[str]) -> tuple[str, ...]:
+    return ".nf", ".RS 4", *map(_plain, lines), ".RE", ".fi"
 
 
 def _terms(name: str) -> Iterator[str]:

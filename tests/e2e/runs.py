@@ -103,10 +103,10 @@ class Running:
     def send(self, number: signal.Signals) -> None:
         self.process.send_signal(number)
 
-    async def ended(self) -> Ended:
+    async def ended(self, patience_s: float = PATIENCE_S) -> Ended:
         """Wait for its end, bounded."""
         try:
-            async with asyncio.timeout(PATIENCE_S):
+            async with asyncio.timeout(patience_s):
                 _, out = await self._reading
                 status = await self.process.wait()
         except TimeoutError:

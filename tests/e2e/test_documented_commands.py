@@ -1,48 +1,52 @@
-"""The commands of the how-to pages and the README: each block that says so runs in a demo, every line ends well."""
+"""The commands of all pages that can run here do: each line ends well, and prints what the page says that it prints."""
 
 from __future__ import annotations
 
+import os
 import re
+import shlex
+import subprocess
+import sys
 from pathlib import Path
-from typing import NamedTuple
 
 import pytest
 
-from tests.e2e.runs import ROOT, lbctl
+from tests.documented import ROOT, Block, Script, alone, bounded, scripts, shown
+from tests.e2e.runs import environment, running
 
 pytestmark = [pytest.mark.e2e, pytest.mark.slow]
 
-_BLOCK = re.compile(r"<!-- run in a demo(?:: (?P<options>[^>]*?))? -->\n```sh\n(?P<script>.*?)```", re.DOTALL)
+_PATIENCE_S = 240.0  # of all blocks of a page
 
 
-class Block(NamedTuple):
-    name: str
-    options: list[str]
-    script: str
-
-
-def blocks() -> list[Block]:
-    pages = [ROOT / "README.md", *sorted((ROOT / "docs").glob("how-to/*.md"))]
-    return [
-        Block(f"{page.name}-{number}", (found["options"] or "").split(), found["script"])
-        for page in pages
-        for number, found in enumerate(_BLOCK.finditer(page.read_text(encoding="utf-8")), 1)
-    ]
-
-
-def marked(block: Block) -> object:
-    """A page takes as long as what it shows."""
-    marks = () if block.name.startswith("README") else pytest.mark.slow
-    return pytest.param(block, id=block.name, marks=marks)
-
-
-@pytest.mark.parametrize("block", [marked(block) for block in blocks()])
-async def test_every_command_of_a_page_ends_well(block: Block, tmp_path: Path) -> None:
-    done = await lbctl("demo", *block.options, "--", "sh", "-e", "-c", block.script, cwd=tmp_path)
+@pytest.mark.parametrize("script", [pytest.param(each, id=each.name) for each in scripts()])
+async def test_every_command_of_a_page_ends_well(script: Script, tmp_path: Path) -> None:
+    options = shlex.split(script.options)
+    async with running("demo", *options, "--", "sh", "-e", "-c", bounded(script.script), cwd=tmp_path) as demo:
+        done = await demo.ended(_PATIENCE_S)
     assert done.status == 0, done.err
-    assert "error" not in done.err
+    assert not re.search(r"^error", done.err, re.MULTILINE), done.err
+    if len({each.options for each in scripts() if each.page == script.page}) == 1:
+        printed = done.out + done.err
+        assert {word for word in shown(script.page) if word not in printed} == set()
+
+
+@pytest.mark.parametrize("block", [pytest.param(each, id=f"{each.page}-{each.number}") for each in alone()])
+def test_every_command_that_needs_no_demo_ends_well(block: Block, tmp_path: Path) -> None:
+    path = os.pathsep.join((str(Path(sys.executable).parent), os.environ["PATH"]))
+    done = subprocess.run(
+        ["sh", "-e", "-c", block.script],
+        cwd=tmp_path,
+        env=environment(None) | {"PATH": path},
+        capture_output=True,
+        text=True,
+        timeout=_PATIENCE_S,
+        check=False,
+    )
+    assert done.returncode == 0, done.stderr
 
 
 def test_every_how_to_page_has_commands_that_run() -> None:
-    for page in (ROOT / "docs" / "how-to").glob("*.md"):
-        assert _BLOCK.search(page.read_text(encoding="utf-8")), page
+    run = {script.page for script in scripts()}
+    pages = {page.relative_to(ROOT).as_posix() for page in (ROOT / "docs" / "how-to").glob("*.md")}
+    assert pages - run == set()
