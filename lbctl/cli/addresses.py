@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Final
 
 from lbctl.model import Endpoint
+from lbctl.redaction import masked_text
 
 _UNIX: Final = ("unix:", "unix-abstract:")
 _EXAMPLES: Final = {"unix": "/path", "unix-abstract": "name"}
@@ -34,12 +35,12 @@ def parse_endpoint(text: str, default_port: int | None = None) -> Endpoint:
 def parse_listening(text: str) -> Endpoint:
     """``host:port`` to listen on; port 0 for any that is free, and no host for every address of this machine."""
     given = text.strip()
-    if given.startswith(":"):
-        given = f"0.0.0.0{given}"
-    host, colon, port = given.rpartition(":")
-    if colon and re.fullmatch(r"0{1,5}", port):
-        return Endpoint(parse_endpoint(f"{host}:1").host, 0)
-    return parse_endpoint(given)
+    host, port = _split_host(text, given)
+    if not host and port is not None:
+        given = f"0.0.0.0:{port}"
+    if port is None or not re.fullmatch(r"0{1,5}", port):
+        return parse_endpoint(given)
+    return Endpoint(parse_endpoint(given.removesuffix(port) + "1").host, 0)
 
 
 def parse_collector(text: str) -> str:
@@ -52,7 +53,7 @@ def parse_collector(text: str) -> str:
     except ValueError:
         known = False
     if not known:
-        raise ValueError(f"{text!r} is not http://host:port")
+        raise ValueError(f"{masked_text(text)!r} is not http://host:port")
     return parts._replace(path="/v1/metrics").geturl() if parts.path in ("", "/") else parts.geturl()
 
 

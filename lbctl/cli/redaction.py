@@ -6,7 +6,7 @@ from collections.abc import Iterable, Sequence
 from itertools import pairwise
 from typing import Any, Final
 
-from lbctl.redaction import HIDDEN, is_secret
+from lbctl.redaction import HIDDEN, is_secret, masked_text
 
 _QUOTING: Final = ("-H", "--header", "-m", "--metadata", "--password", "--user")
 
@@ -40,7 +40,7 @@ def _attached(argument: str, more: Iterable[str]) -> str:
         glue = flag + "=" if flag.startswith("--") else flag
         if argument.startswith(glue):
             return glue + _hidden(flag, argument.removeprefix(glue), more)
-    return argument
+    return masked_text(argument) if "://" in argument else argument  # who logs in to a collector by its URL
 
 
 def _hidden(flag: str, value: str, more: Iterable[str]) -> str:

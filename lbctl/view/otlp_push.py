@@ -15,6 +15,7 @@ from threading import Thread
 from typing import TYPE_CHECKING, Final
 
 from lbctl.load.controls import Controls
+from lbctl.redaction import masked_text
 from lbctl.stats.report import Report
 from lbctl.view.otlp import otlp_document
 from lbctl.view.output import as_json_line
@@ -113,7 +114,7 @@ class OtlpPush:
             self._fail(f"{self._url} answered {answer.status_code} {answer.reason_phrase}".rstrip())
 
     def _fail(self, why: str) -> None:
-        self._why = why
+        self._why = masked_text(why)  # the URL may say who logs in
         self._failed += 1
 
 

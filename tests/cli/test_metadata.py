@@ -161,6 +161,9 @@ def test_a_command_line_is_shown_without_its_secrets() -> None:
         "--password",
         "s3cr3t",
         "--user=root:s3cr3t",
+        "--otlp",
+        "http://me:s3cr3t@host:1",
+        "--otlp=https://host/x?token=s3cr3t",
         "--user",
         "root",
     ]
@@ -185,6 +188,9 @@ def test_a_command_line_is_shown_without_its_secrets() -> None:
         "--password",
         "***",
         "--user=root:***",
+        "--otlp",
+        "http://me:***@host:1",
+        "--otlp=https://host/x?token=***",
         "--user",
         "root",
     ]

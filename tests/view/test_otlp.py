@@ -130,14 +130,16 @@ async def test_a_collector_that_refuses_is_told_of_once_and_at_the_end() -> None
     said: list[str] = []
     with collector() as server:
         server.status = 401
-        push = OtlpPush(server.url, said.append, lambda: NOW, every_s=0.01)
+        login = server.url.replace("//", "//me:s3cr3t@")
+        push = OtlpPush(login, said.append, lambda: NOW, every_s=0.01)
         async with push.showing(run, NOBODY), asyncio.timeout(20):
             while not said:  # noqa: ASYNC110 - likewise
                 await asyncio.sleep(0.005)
     first, last = said
-    assert first == f"warning: --otlp: {server.url} answered 401 Unauthorized"
+    shown = server.url.replace("//", "//me:***@")
+    assert first == f"warning: --otlp: {shown} answered 401 Unauthorized"
     count = len(server.bodies)
-    assert last == f"warning: --otlp: {count} of {count} pushes failed: {server.url} answered 401 Unauthorized"
+    assert last == f"warning: --otlp: {count} of {count} pushes failed: {shown} answered 401 Unauthorized"
 
 
 async def test_a_collector_that_is_not_there_costs_the_run_nothing() -> None:
