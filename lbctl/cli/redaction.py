@@ -40,7 +40,10 @@ def _attached(argument: str, more: Iterable[str]) -> str:
         glue = flag + "=" if flag.startswith("--") else flag
         if argument.startswith(glue):
             return glue + _hidden(flag, argument.removeprefix(glue), more)
-    return masked_text(argument) if "://" in argument else argument  # who logs in to a collector by its URL
+    if "://" not in argument:
+        return argument
+    flag, equals, url = argument.partition("=") if argument.startswith("--") else ("", "", argument)
+    return f"{flag}{equals}{masked_text(url)}"  # it may say who logs in
 
 
 def _hidden(flag: str, value: str, more: Iterable[str]) -> str:
