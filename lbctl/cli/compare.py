@@ -34,7 +34,7 @@ EXAMPLES = (
     "lbctl compare echo -n 5000 --policy smooth_wrr --policy p2c_ewma --fail-on-regression 'p99<10%,error_rate'",
     "lbctl compare shop Cart/Get --policy random --policy ring_hash --hash-key uuid --save compared.json",
 )
-FORMATS: Final = ("text", "json", "yaml", "csv", "html")
+FORMATS: Final = ("text", "json", "yaml", "jsonl", "csv", "html")
 
 
 @with_settings(layouts=True, outputs=FORMATS, headers=True, backends=True)
@@ -58,31 +58,28 @@ def compare(
 ) -> int:
     """Compare policies under the same load."""
     from lbctl.cli import suggestions
-    from lbctl.cli.compare_output import ComparisonSink
+    from lbctl.cli.compare_output import ComparisonSink, screen_of
     from lbctl.cli.compare_request import comparison_of
     from lbctl.cli.hammer_request import Asked, slips, split_target
+    from lbctl.cli.hammer_screens import caps_for, say_what_clashes
     from lbctl.cli.measuring import measured
-    from lbctl.cli.screens import caps_of
     from lbctl.clock import SystemClock
     from lbctl.commands.compare import run
     from lbctl.commands.hammer import Tell
-    from lbctl.view.compare_screens import compare_screen
 
     direct = connection.backends is not None
     look = suggestions.again(settings).command("ls")
     service, method = split_target(service, method, direct=direct, command="compare", look=look)
     asked = Asked(load.of_a_policy(), request, stream, connection, hash_keys, again, guards, pacing, data)
     wanted = comparison_of(service, method, contest, asked, settings, os.environ, named)
-    caps = caps_of(settings, result.ui or "auto", result.fps)
+    caps = caps_for(settings, result)
     with ComparisonSink(settings, caps, result, f"compare-{service}") as sink:
         for slip in slips(request, data):
             sink.note(f"note: {slip}")
-        if caps.refused:
-            sink.note(f"note: --ui live: {caps.refused}; progress is shown as lines")
+        say_what_clashes(settings, caps, result, sink)
         if wanted.order == "parallel":
             sink.note(f"note: --order parallel: {len(wanted.contenders)} policies share the load and the backends")
-        write = sink.note if result.ui is None else sink.say
-        screen = compare_screen(caps, write, interval_s=result.interval)
+        screen = screen_of(settings, caps, result, sink)
         tell = Tell(sink.note, detail(settings))
         compared = measured(settings, lambda etcd: run(etcd, SystemClock(), wanted, screen, tell), direct=direct)
         return sink.end(compared, contest.fail_on_regression or ())

@@ -12,9 +12,13 @@ from lbctl.cli.regressions import regressed
 from lbctl.errors import CannotCall, ExitCode
 
 if TYPE_CHECKING:
+    from lbctl.cli.hammer_options import ScreenFlags
+    from lbctl.cli.settings import Settings
     from lbctl.commands.compare import Compared
     from lbctl.stats.regression import Limit
     from lbctl.stats.rounds import Contest
+    from lbctl.view.caps import Caps
+    from lbctl.view.compare_screens import ComparingScreen
 
 
 class ComparisonSink(Sink):
@@ -42,7 +46,7 @@ class ComparisonSink(Sink):
         return ExitCode.OK if number is None else 128 + number
 
     def _put(self, contest: Contest, limits: tuple[Limit, ...], *, printed: bool) -> None:
-        from lbctl.view.compare_output import saved, written
+        from lbctl.view.compare_output import last_line, saved, written
 
         failure: OSError | None = None
         if self._save is not None:
@@ -56,9 +60,13 @@ class ComparisonSink(Sink):
 
             look = Look(self._caps.out_style, self._caps.out_glyphs)
             output = self._settings.output or "text"
-            print(  # noqa: T201
-                written(contest, limits, output, look, headers=not self._settings.no_headers), flush=True
+            self.lines.close()
+            text = (
+                last_line(contest, limits)  # the others are there already
+                if output == "jsonl"
+                else written(contest, limits, output, look, headers=not self._settings.no_headers)
             )
+            print(text, flush=True)  # noqa: T201
         if failure is not None:
             raise NotSaved(f"--save: cannot write {self._save}: {reason_of(failure)}")
         if self._save is not None and printed:
@@ -73,6 +81,21 @@ class ComparisonSink(Sink):
             raise failure
         for sentence in str(failure).split("\n") if failure is not None else ():
             self.note(f"warning: {sentence}")
+
+
+def screen_of(settings: Settings, caps: Caps, result: ScreenFlags, sink: Sink) -> ComparingScreen:
+    """Everything that shows the comparison, as one screen."""
+    from lbctl.view.compare_screens import compare_screen
+
+    # -q leaves out progress nobody asked for; a live view is what a terminal is for.
+    write = sink.note if result.ui is None else sink.say
+    screen = compare_screen(caps, write, interval_s=result.interval)
+    if settings.output != "jsonl":
+        return screen
+    from lbctl.view.compare_lines import CompareLines
+    from lbctl.view.screens import Together
+
+    return Together([screen, CompareLines(sink.lines)])
 
 
 def _stopper(compared: Compared) -> str:

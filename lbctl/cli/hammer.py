@@ -100,8 +100,6 @@ def hammer(
     ):
         for slip in slips(request, data):
             sink.note(f"note: {slip}")
-        if caps.refused:
-            sink.note(f"note: --ui live: {caps.refused}; progress is shown as lines")
         tell = Tell(sink.note, detail(settings))
         with screens(settings, caps, result, outputs, sink) as screen:
             finished = measured(settings, lambda etcd: run(etcd, SystemClock(), wanted, screen, tell), direct=direct)

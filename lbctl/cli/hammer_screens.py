@@ -19,7 +19,7 @@ from lbctl.errors import UsageError
 from lbctl.view.screens import RunScreen, Together, run_screen
 
 if TYPE_CHECKING:
-    from lbctl.cli.hammer_options import ResultFlags
+    from lbctl.cli.hammer_options import ResultFlags, ScreenFlags
     from lbctl.cli.hammer_output import Sink
     from lbctl.cli.output_options import OutputFlags
     from lbctl.cli.settings import Settings
@@ -31,7 +31,7 @@ _PROGRESS_S: Final = 5.0
 _SAMPLES_S: Final = 1.0
 
 
-def caps_for(settings: Settings, result: ResultFlags) -> Caps:
+def caps_for(settings: Settings, result: ScreenFlags) -> Caps:
     """What the streams can show; no live view is drawn where lines of standard output may come between."""
     ui = result.ui or "auto"
     if settings.output == "jsonl" and sys.stdout is not None:
@@ -42,13 +42,20 @@ def caps_for(settings: Settings, result: ResultFlags) -> Caps:
     return caps_of(settings, ui, result.fps)
 
 
+def say_what_clashes(settings: Settings, caps: Caps, result: ScreenFlags, sink: Sink) -> None:
+    """Tell why there is no live view though one was asked for."""
+    if caps.refused:
+        sink.note(f"note: --ui live: {caps.refused}; progress is shown as lines")
+    if settings.output == "jsonl" and result.ui == "live" and caps.screen == "none":
+        sink.note("note: --ui live: the lines of -o jsonl go to this terminal; send them to a file for a live view")
+
+
 @contextmanager
 def screens(
     settings: Settings, caps: Caps, result: ResultFlags, outputs: OutputFlags, sink: Sink
 ) -> Iterator[RunScreen]:
     """Everything that shows the run, as one screen; raises UsageError where metrics cannot be served."""
-    if settings.output == "jsonl" and result.ui == "live" and caps.screen == "none":
-        sink.note("note: --ui live: the lines of -o jsonl go to this terminal; send them to a file for a live view")
+    say_what_clashes(settings, caps, result, sink)
     # -q leaves out progress nobody asked for; a live view is what a terminal is for.
     write = sink.note if result.ui is None else sink.say
     found = [run_screen(caps, write, interval_s=result.interval or _PROGRESS_S, window_s=result.window or None)]

@@ -143,7 +143,7 @@ def _last_line(first: str, last: str) -> object:
     """The run at the end of lines of JSON; a run that was cut off has none."""
     _parsed(first)  # of a document over several lines the first is no value: its mistake is told
     found = _parsed(last)
-    if isinstance(found, dict) and found.get("schema") in ("lbctl.sample/v1", "lbctl.event/v1"):
+    if isinstance(found, dict) and found.get("schema") in ("lbctl.sample/v1", "lbctl.event/v1", "lbctl.trial/v1"):
         raise NotARun("its last line is no run: the file ends before its run did")
     return found
 

@@ -29,6 +29,10 @@ def written(contest: Contest, limits: Sequence[Limit], output: str, look: Look, 
             return as_json(contest_document(contest, limits))
         case "yaml":
             return as_yaml(contest_document(contest, limits))
+        case "jsonl":
+            from lbctl.view.compare_lines import all_lines
+
+            return "\n".join([*all_lines(contest), last_line(contest, limits)])
         case "csv":
             return comparison_csv(_whole(contest), headers=headers)
         case "html":
@@ -36,6 +40,11 @@ def written(contest: Contest, limits: Sequence[Limit], output: str, look: Look, 
     from lbctl.view.compare_text import contest_text
 
     return contest_text(contest, look)
+
+
+def last_line(contest: Contest, limits: Sequence[Limit] = ()) -> str:
+    """The document in one line."""
+    return as_json_line(contest_document(contest, limits))
 
 
 def _page(contest: Contest, limits: Sequence[Limit]) -> str:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import AsyncIterator, Callable, Sequence
 from contextlib import AbstractAsyncContextManager, AsyncExitStack, asynccontextmanager
-from typing import Protocol
+from typing import Generic, Protocol, TypeVar
 
 from lbctl.discovery.watch_report import WatchReport
 from lbctl.load.controls import Controls, WatchControls
@@ -19,15 +19,25 @@ class RunScreen(Protocol):
     def showing(self, report: Callable[[], Report], controls: Controls) -> AbstractAsyncContextManager[None]: ...
 
 
-class Together:
+_Shown = TypeVar("_Shown", contravariant=True)
+_Hand = TypeVar("_Hand", contravariant=True)
+
+
+class AnyScreen(Protocol[_Shown, _Hand]):
+    """What shows something, and hands on what is done about it."""
+
+    def showing(self, report: Callable[[], _Shown], controls: _Hand, /) -> AbstractAsyncContextManager[None]: ...
+
+
+class Together(Generic[_Shown, _Hand]):
     """Several screens at once; the first one is the last to end."""
 
-    def __init__(self, screens: Sequence[RunScreen]) -> None:
+    def __init__(self, screens: Sequence[AnyScreen[_Shown, _Hand]]) -> None:
         self._screens = screens
 
     @asynccontextmanager
-    async def showing(self, report: Callable[[], Report], controls: Controls) -> AsyncIterator[None]:
-        """Show the run on each of them until the block ends."""
+    async def showing(self, report: Callable[[], _Shown], controls: _Hand) -> AsyncIterator[None]:
+        """Show it on each of them until the block ends."""
         async with AsyncExitStack() as stack:
             for screen in self._screens:
                 await stack.enter_async_context(screen.showing(report, controls))

@@ -33,6 +33,9 @@ from tests.fakes import until
 pytestmark = [pytest.mark.e2e, pytest.mark.slow]
 
 _SCHEMA = json.loads((ROOT / "docs" / "reference" / "comparison.schema.json").read_text(encoding="utf-8"))
+_TRIAL = Draft202012Validator(
+    json.loads((ROOT / "docs" / "reference" / "trial.schema.json").read_text(encoding="utf-8"))
+)
 _ASKED = ("compare", "echo", "Echo/Say", "-o", "json", "--ui", "plain")
 
 
@@ -107,9 +110,16 @@ async def test_twice_ctrl_c_ends_at_once_and_the_run_does_not_count(slow_one: St
 
 async def test_policies_at_the_same_time_share_the_rate(slow_one: Standing) -> None:
     policies = ("--policy", "random", "--policy", "p2c", "--order", "parallel", "--rounds", "1")
-    done = await lbctl(*_ASKED, *policies, "-r", "100", "-z", "1s", etcd=slow_one.etcd)
-    document = valid(done.out)
+    done = await lbctl(*_ASKED, "-o", "jsonl", *policies, "-r", "100", "-z", "1s", etcd=slow_one.etcd)
+    *lines, last = done.out.splitlines()
+    document = valid(last)
     assert done.status == 0
+    told = [each for each in map(json.loads, lines) if each["schema"] == "lbctl.trial/v1"]
+    for each in told:
+        _TRIAL.validate(each)
+    assert [(each["what"], each["label"], each["number"]) for each in told] == [
+        ("began", "random", 1), ("began", "p2c", 2), ("ended", "random", 1), ("ended", "p2c", 2)
+    ]  # fmt: skip
     assert "2 policies share the load and the backends" in done.err
     assert [run["requests"] for run in document["runs"]] == [50, 50]
     assert any("felt the others" in note for note in document["notes"])
