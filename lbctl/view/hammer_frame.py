@@ -63,7 +63,7 @@ def tiny(width: int, height: int) -> bool:
 def planned(report: Report, ui: Ui, width: int, height: int) -> Plan:
     """How a window that is not tiny is divided."""
     warned = bool(report.generator.warnings)
-    return plan(width, height, len(report.backends), histogram=ui.histogram, warning=warned)
+    return plan(width, height, len(ui.listed(report)), histogram=ui.histogram, warning=warned)
 
 
 def _body(report: Report, ui: Ui, shape: Plan, width: int, look: Look) -> Iterator[list[str]]:

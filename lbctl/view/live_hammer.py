@@ -17,6 +17,7 @@ from lbctl.view.sight import Sight
 from lbctl.view.theme import Look
 from lbctl.view.ui import SORTS, Ui
 
+_WANTED_MOST = 40  # characters
 _FIGURES_S = 0.24  # figures are renewed four times a second: faster is unreadable
 
 
@@ -59,7 +60,8 @@ class HammerView:
             "e": lambda: self._turn_to("events"),
             "n": lambda: self._turn_to("connections"),
             "?": lambda: self._turn_to("help"),
-            "esc": lambda: self._turn_to("main"),
+            "esc": self._back,
+            "/": self._type,
         }
 
     @property
@@ -94,7 +96,9 @@ class HammerView:
     def press(self, key: str, width: int, height: int) -> None:
         """Act on a key; unknown ones do nothing."""
         action = self._keys.get(key)
-        if action is not None:
+        if self.ui.typing and self._typed(key):
+            pass
+        elif action is not None:
             action()
         elif key == "h":
             self._toggle_histogram(width, height)
@@ -176,6 +180,28 @@ class HammerView:
     def _turn_to(self, page: str) -> None:
         self.ui.page = "main" if self.ui.page == page else page
         self.ui.scroll = 0
+
+    def _back(self) -> None:
+        if self.ui.page == "main":
+            self.ui.wanted = ""
+        self._turn_to("main")
+
+    def _type(self) -> None:
+        self.ui.typing, self.ui.page = True, "main"
+
+    def _typed(self, key: str) -> bool:
+        """Act on a key as a part of the text that backends are picked by; False if it is none."""
+        ui = self.ui
+        if key in ("enter", "esc"):
+            ui.typing = False
+            ui.wanted = ui.wanted if key == "enter" else ""
+        elif key == "backspace":
+            ui.wanted = ui.wanted[:-1]
+        elif len(key) == 1 or key == "space":
+            ui.wanted = (ui.wanted + (key if len(key) == 1 else " "))[:_WANTED_MOST]
+        else:
+            return False
+        return True
 
     def _move(self, key: str, width: int, height: int) -> None:
         report, ui = self._report(), self.ui

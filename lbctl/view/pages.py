@@ -29,8 +29,9 @@ _HINTS = (
     ("h", "hist"),
     ("e", "events"),
     ("n", "connections"),
+    ("/", "filter"),
 )
-_ORDER = ("q", "space", "+/-", "p", "j/k", "d", "s", "w", "h", "e", "n", "?")
+_ORDER = ("q", "space", "+/-", "p", "j/k", "d", "s", "w", "h", "e", "n", "/", "?")
 
 HELP = (
     ("q", "stop, then quit"),
@@ -49,6 +50,7 @@ HELP = (
     ("w", "totals, last seconds"),
     ("e", "all errors and events"),
     ("n", "connections, streams"),
+    ("/", "only backends with this"),
     ("Ctrl-L", "repaint"),
     ("? Esc", "close"),
 )
@@ -64,18 +66,24 @@ def footer(report: Report, ui: Ui, width: int, look: Look) -> str:
         return look.paint(role, look.left(words, width))
     if not ui.can_type:
         return look.paint(look.style.muted, look.elide(" Ctrl-C stops", width))
+    if ui.typing:
+        typed = f" /{look.show(ui.wanted)}_  Enter: keep  Esc: all backends"
+        return look.paint(look.style.reverse, look.left(typed, width))
     if ui.page != "main":
         scroll = (("j/k", "scroll"), ("w", _other(ui))) if ui.page == "events" else ()
         return hints((*scroll, ("Esc", "back"), ("q", "quit")), width, look)
-    fitting: list[tuple[str, str]] = []
-    for key, words in sorted(_HINTS, key=lambda hint: ui.recent and hint[0] != "w"):  # the way back comes first
-        if key == "space" and report.paused:
-            words = "resume"
-        if key == "w":
-            words = _other(ui)
-        if _length([*fitting, (key, words)]) <= width:
-            fitting.append((key, words))
-    return hints(tuple(sorted(fitting, key=lambda hint: _ORDER.index(hint[0]))), width, look)
+    return hints(_fitting(report, ui, width), width, look)
+
+
+def _fitting(report: Report, ui: Ui, width: int) -> tuple[tuple[str, str], ...]:
+    """The keys of the main page, as many as there is room for."""
+    found: list[tuple[str, str]] = []
+    now = {"space": "resume" if report.paused else "pause", "w": _other(ui)}
+    for key, usual in sorted(_HINTS, key=lambda hint: ui.recent and hint[0] != "w"):  # the way back comes first
+        words = now.get(key, usual)
+        if _length([*found, (key, words)]) <= width:
+            found.append((key, words))
+    return tuple(sorted(found, key=lambda hint: _ORDER.index(hint[0])))
 
 
 def _other(ui: Ui) -> str:

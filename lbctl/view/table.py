@@ -24,7 +24,8 @@ def table(report: Report, ui: Ui, rows: int, width: int, look: Look) -> Iterator
     address, cols = columns(report, sums, width, look)
     yield [_heads(address, cols, width, look)]
     if not ordered:
-        yield [look.paint(look.style.muted, look.elide("    no backends", width)), *[""] * (rows - 1)]
+        words = "    no such backend" if report.backends else "    no backends"
+        yield [look.paint(look.style.muted, look.elide(words, width)), *[""] * (rows - 1)]
         return
     first, shown = window(len(ordered), chosen, rows)
     for index in range(first, first + shown):
@@ -69,7 +70,8 @@ def _rule(report: Report, ui: Ui, width: int, look: Look) -> str:
     # A verdict on five seconds, looked at over and over, would find chance wanting all the time.
     judged = joined(plain("run: " if window else ""), verdict(report.balance, look))
     tail = joined(judged, plain(order))
-    title = titled(f"BACKENDS {ready}/{len(present)}", window)
+    wanted = f" /{look.show(ui.wanted)}" if ui.wanted else ""
+    title = titled(f"BACKENDS {ready}/{len(present)}{wanted}", window)
     if len(title) + tail.width + 6 > width:
         tail = judged
     return rule(title, width, look, tail)

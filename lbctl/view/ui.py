@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from functools import lru_cache
 
@@ -53,6 +53,8 @@ class Ui:
     scroll: int = 0  # events page: lines up from the newest
     keep_frame: bool = False  # leave the last frame in the scrollback
     can_type: bool = True  # keys can be read at all
+    wanted: str = ""  # only backends with this in their address, state or reason are listed
+    typing: bool = False  # keys go there
     recent: bool = False  # the figures of the last seconds instead of the run's
     sight: Sight = field(default_factory=Sight)
 
@@ -61,9 +63,16 @@ class Ui:
         return SORTS[self.sort][0]
 
     def ordered(self, report: Report) -> list[BackendRow]:
-        """Return the backends in the chosen order."""
+        """Return the backends that are wanted, in the chosen order."""
         key, now_s = SORTS[self.sort][1], report.elapsed_s
-        return sorted(report.backends, key=lambda row: key(row, self, now_s), reverse=self.reverse)
+        return sorted(self.listed(report), key=lambda row: key(row, self, now_s), reverse=self.reverse)
+
+    def listed(self, report: Report) -> Sequence[BackendRow]:
+        """Return the backends that are wanted."""
+        text = self.wanted.lower()
+        if not text:
+            return report.backends
+        return [row for row in report.backends if text in f"{row.address} {row.state} {row.reason}".lower()]
 
     def position(self, rows: list[BackendRow]) -> int:
         """Where the selected backend is among the rows; 0 if it is not there."""

@@ -70,9 +70,18 @@ def test_a_screen_looks_as_agreed(name: str) -> None:
     bad=st.booleans(),
     focus=st.booleans(),
     recent=st.booleans(),
+    wanted=st.sampled_from(("", "ready", "no such", HOSTILE)),
 )
 @example(
-    size=(40, 10), backends=3, page="connections", glyphs=UNICODE, histogram=None, bad=False, focus=False, recent=False
+    size=(40, 10),
+    backends=3,
+    page="connections",
+    glyphs=UNICODE,
+    histogram=None,
+    bad=False,
+    focus=False,
+    recent=False,
+    wanted="",
 )
 @settings(max_examples=300)
 def test_a_frame_has_exactly_the_lines_of_the_window_and_none_is_too_wide(
@@ -84,10 +93,12 @@ def test_a_frame_has_exactly_the_lines_of_the_window_and_none_is_too_wide(
     bad: bool,
     focus: bool,
     recent: bool,
+    wanted: str,
 ) -> None:
     width, height = size
     report = hostile(run(backends)) if bad else run(backends)
     ui = Ui(page=page, histogram=histogram, focus=focus, recent=recent, sight=watched(backends).sight)
+    ui.wanted, ui.typing = wanted, bool(wanted)
     lines = build(report, ui, width, height, COLOUR, glyphs)
     assert len(lines) == height
     assert max(map(width_of, lines)) <= width

@@ -201,3 +201,36 @@ def test_a_key_that_is_about_the_selected_backend_means_the_first_on_the_screen(
 def test_views_of_a_window_remember_no_more_from_frame_to_frame() -> None:
     _, view = watched_for(3.0, window_s=1.0)
     assert len(view.ui.sight._lately._kept) <= 6  # the run's and each backend's
+
+
+def listed(frame: list[str]) -> list[str]:
+    return re.findall(r"(10\.0\.0\.\d+):50051  ", "\n".join(frame))
+
+
+def typed(view: HammerView, *keys: str) -> list[str]:
+    for key in keys:
+        view.press(key, 80, 24)
+    return drawn(view, 0.0)
+
+
+def test_only_backends_with_what_was_typed_are_listed() -> None:
+    stage, view = growing()
+    frame = typed(view, "/", "q", "backspace", "0", ".", "1", "4")
+    assert listed(frame) == ["10.0.0.14"]
+    assert frame[-1].startswith(" /0.14_  Enter: keep  Esc: all backends")
+    assert frame[5].split()[:2] == ["ADDRESS", "WT"]
+    frame = typed(view, "enter", "d")
+    assert stage.calls == ["drain 10.0.0.14:50051"]
+    assert "BACKENDS 4/5 /0.14 ─" in frame[4]
+    assert " 8.3   8.3 " in frame[6]  # of all backends, as before
+    assert len(listed(typed(view, "esc"))) == 5
+
+
+def test_backends_are_picked_by_state_and_reason_too() -> None:
+    _, view = growing()
+    assert listed(typed(view, "/", *"REFUSED", "enter")) == ["10.0.0.14"]
+    frame = typed(view, "/", "x")
+    assert listed(frame) == []
+    assert "no such backend" in frame[6]
+    assert len(typed(view, "d", "j", "enter", "space", "esc")) == 24
+    assert len(listed(drawn(view, 1.0))) == 5
