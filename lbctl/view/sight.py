@@ -10,7 +10,7 @@ from lbctl.stats.windows import SPAN_S, Reading, Windows
 from lbctl.view.digest import Digests
 from lbctl.view.series import Series, messages
 
-_WHOLE_S: Final = 2.0  # from there on seconds are told in whole ones
+_WHOLE_S: Final = 10.0  # from there on seconds are told in whole ones
 
 
 class Sight:
@@ -82,4 +82,5 @@ class Sight:
             return ""
         if abs(self.seconds - self.span_s) < min(0.1 * self.span_s, 0.5):
             return f"last {self.span_s:g}s"
-        return f"last {self.seconds:.0f}s" if self.seconds >= _WHOLE_S else f"last {self.seconds:.1f}s"
+        digits = 1 if self.seconds < _WHOLE_S else 0
+        return f"last {round(self.seconds, digits):g}s"
