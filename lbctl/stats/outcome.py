@@ -10,7 +10,8 @@ class Outcome:
     """One threshold, judged; of a condition that ends a run ``ok`` means that it never came true.
 
     ``value`` and ``limit`` are in ``unit``: ms, %, pp, or nothing for a plain number. ``value`` is None where there is
-    none, and ``reason`` says why. ``backend`` is the address of the one backend that the value is of.
+    none, and ``reason`` says why. ``backend`` is the address of the backend that the value is of, and ``method`` the
+    name of the method.
     """
 
     expr: str
@@ -20,6 +21,12 @@ class Outcome:
     limit: float
     backend: str | None = None
     reason: str = ""
+    method: str | None = None
+
+    @property
+    def where(self) -> str:
+        """What the value is of, where it is not the whole run."""
+        return self.backend or self.method or ""
 
     @property
     def figure(self) -> str:

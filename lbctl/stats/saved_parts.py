@@ -175,6 +175,7 @@ def outcome_from(found: Part) -> Outcome:
         limit=found.number("limit", 0.0),
         backend=found.word("backend"),
         reason=found.text("reason", ""),
+        method=found.word("method"),
     )
 
 

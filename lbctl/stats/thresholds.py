@@ -1,10 +1,11 @@
 """What must hold of a run, or must not become true: ``p99<50ms``, ``error_rate<1%``, ``backend.p99<80ms``.
 
 An expression compares one figure of ``metrics`` with a limit in the figure's own unit. ``backend.X`` is about every
-backend that had a part in the run, ``backend[ADDRESS].X`` about one.
+backend that had a part in the run, ``backend[ADDRESS].X`` about one; ``method.X`` and ``method[NAME].X`` likewise about
+the methods of a mix.
 
-A threshold holds where the figure is there and compares well, for every backend that it is about; of several the worst
-is reported. A condition that ends a run is the other way round: it is true as soon as it is for one backend.
+A threshold holds where the figure is there and compares well, for every backend or method that it is about; of several
+the worst is reported. A condition that ends a run is the other way round: it is true as soon as it is for one.
 """
 
 from __future__ import annotations
@@ -37,6 +38,8 @@ _NUMBER: Final = re.compile(r"([0-9]{1,15}(?:\.[0-9]{1,15})?|\.[0-9]{1,15})([^0-
 _ONE: Final = re.compile(r"backend\[(.+)\]\.(.+)")
 _METHOD: Final = re.compile(r"method\[(.+)\]\.(.+)")
 _EVERY: Final = "backend."
+_EVERY_METHOD: Final = "method."
+_NO_MIX: Final = "the run was no mix of methods"
 _MICROSECOND: Final = Fraction(1, 1000)
 _MILLISECONDS: Final[Mapping[str, Fraction | int]] = {
     "us": _MICROSECOND,
@@ -67,11 +70,12 @@ _OPERATORS: Final[Mapping[str, Operator]] = {
 
 
 class Reading(NamedTuple):
-    """A figure as it was read, of one backend or of the run, and how many calls it is of."""
+    """A figure as it was read, of one backend, of one method or of the run, and how many calls it is of."""
 
     seen: Seen
     calls: int
     backend: str | None = None
+    method: str | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -117,7 +121,7 @@ class Threshold:
 
     def _outcome(self, reading: Reading, *, ok: bool) -> Outcome:
         value, reason = reading.seen
-        return Outcome(self.expr, ok, value, self.unit.value, self.limit, reading.backend, reason)
+        return Outcome(self.expr, ok, value, self.unit.value, self.limit, reading.backend, reason, reading.method)
 
 
 @dataclass(frozen=True, slots=True)
@@ -179,12 +183,22 @@ def _subject(name: str) -> tuple[Metric[Any], Callable[[_Read], _Readings]]:
     if name.startswith(_EVERY):
         metric = backend_metric(name.removeprefix(_EVERY))
         return metric, lambda read: lambda report: (_of_backend(read, each) for each in backends_of(report))
+    if name.startswith(_EVERY_METHOD):
+        return method_metric(name.removeprefix(_EVERY_METHOD)), lambda read: lambda report: _of_methods(read, report)
     return run_metric(name), lambda read: lambda report: (Reading(read(report), report.ended),)
 
 
 def _of_backend(read: _Read, backend: OfBackend) -> Reading:
     row = backend.row
     return Reading(read(backend), row.ok + row.errors, row.address)
+
+
+def _of_methods(read: _Read, report: Report) -> Iterator[Reading]:
+    """The readings of every method of a mix."""
+    for row in report.methods:
+        yield Reading(read(OfMethod(row, report.elapsed_s)), row.ok + row.errors, method=row.method)
+    if not report.methods:
+        yield Reading(Seen(None, _NO_MIX), 0)
 
 
 def _of_method(read: _Read, name: str, report: Report) -> Iterator[Reading]:

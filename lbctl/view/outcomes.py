@@ -24,6 +24,8 @@ def outcome_document(found: Outcome) -> Document:
     }
     if found.backend is not None:
         document["backend"] = found.backend
+    if found.method is not None:
+        document["method"] = found.method
     if found.reason:
         document["reason"] = found.reason
     return document
@@ -41,7 +43,7 @@ def outcome_lines(report: Report, look: Look, width: int) -> list[str]:
     for (_, each), expression, value in zip(found, expressions, values, strict=True):
         word = look.paint(look.style.ok, "ok  ") if each.ok else look.paint(look.style.err, "FAIL")
         head = f"  {word} {look.left(expression, longest)}  "
-        tail = look.show("  ".join(filter(None, (each.backend, each.reason))))
+        tail = look.show("  ".join(filter(None, (each.where, each.reason))))
         beside = 2 + 5 + longest + 2 + wide + 2 + cell_len(tail) <= width
         lines.append(f"{head}{look.left(value, wide)}  {tail}" if tail and beside else head + value)
         if tail and not beside:
@@ -52,7 +54,7 @@ def outcome_lines(report: Report, look: Look, width: int) -> list[str]:
 def sentence(found: Outcome) -> str:
     """What was measured, in words: ``63ms at 10.0.0.1:50051``, or why there is nothing."""
     value = figure(found) if found.value is not None else found.reason or "not measured"
-    return f"{value} at {found.backend}" if found.backend else value
+    return f"{value} at {found.where}" if found.where else value
 
 
 def figure(found: Outcome) -> str:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from dataclasses import replace
 from typing import Any
 
@@ -13,6 +14,8 @@ from lbctl.stats.report import MethodRow, Report
 from lbctl.stats.saved import report_from
 from lbctl.stats.thresholds import parse_threshold
 from lbctl.view.html.page import run_page
+from lbctl.view.outcomes import outcome_document, sentence
+from lbctl.view.output import as_json_line
 from lbctl.view.run_document import run_document
 from lbctl.view.summary import summary
 from tests.view.sample import sample
@@ -59,8 +62,34 @@ def test_of_a_run_of_one_method_none_can_be_asked() -> None:
 
 
 @pytest.mark.parametrize(
+    ("expr", "ok", "where"),
+    [
+        ("method.max<7ms", False, "third"),  # which has no value at all
+        ("method.ok>=1", False, "third"),
+        ("method.errors<4", True, "shop.Cart/Add"),
+    ],
+)
+def test_a_threshold_is_about_every_method_and_names_the_worst(expr: str, ok: bool, where: str) -> None:
+    found = parse_threshold(expr).judge(MIXED)
+    assert (found.ok, found.method, found.backend) == (ok, where, None)
+    assert sentence(found).endswith(f" at {where}")
+    assert outcome_document(found)["method"] == where
+    (saved,) = report_from(json.loads(as_json_line(run_document(replace(MIXED, thresholds=(found,)))))).thresholds
+    assert saved == found
+
+
+def test_a_condition_is_true_as_soon_as_it_is_for_one_method() -> None:
+    found = parse_threshold("method.errors>=1").reached(MIXED)
+    assert found is not None
+    assert (found.method, found.value) == ("shop.Cart/Add", 1)
+    none = parse_threshold("method.p50<1s").judge(sample(2, end_reason="completed"))
+    assert (none.ok, none.reason) == (False, "the run was no mix of methods")
+
+
+@pytest.mark.parametrize(
     ("expr", "mistake"),
     [
+        ("method.share<1%", "unknown metric of methods 'share'"),
         ("method[Get].p999<1ms", "a percentile is above 0 and below 100"),
         ("method[Get].share<1%", "unknown metric of methods 'share'"),
         ("method[Get]<1ms", "is not method"),

@@ -212,7 +212,7 @@ def thresholds(report: Report) -> Html | None:
             el("span", "ok" if each.ok else "FAIL", cls="is-ok" if each.ok else "is-err"),
             el("span", f"{name}{each.expr}", cls="mono"),
             figure(each),
-            " ".join(filter(None, (each.backend, each.reason))),
+            " ".join(filter(None, (each.where, each.reason))),
         )
         for name, each in found
     ]
