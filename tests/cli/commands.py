@@ -140,8 +140,9 @@ def _name(parameter: Any) -> str:  # noqa: ANN401 - an option
 def _paragraphs(text: str) -> Iterator[str]:
     """Each as one line; lines that are indented as they stand."""
     for part in text.split("\n\n"):
-        for indented, lines in itertools.groupby(part.split("\n"), is_indented):
-            yield "\n".join(lines) if indented else _one_line(" ".join(lines))
+        for indented, run in itertools.groupby(part.split("\n"), is_indented):
+            lines = "\n".join(run)
+            yield lines if indented else _one_line(lines)
 
 
 def is_indented(text: str) -> bool:
