@@ -19,6 +19,8 @@ from lbctl.cli.request_options import RequestFlags, StreamFlags
 from lbctl.cli.retry_options import RetryFlags
 from lbctl.cli.run_options import RunFlags
 from lbctl.cli.settings import Settings
+from lbctl.cli.unserved_options import UnservedFlags
+from lbctl.cli.verdict_options import EndFlags, conditions_of
 
 ABOUT = """\
 Put the same load on a service through several policies, and tell what each does better or worse than the first.
@@ -53,7 +55,9 @@ def compare(
     guards: GuardFlags,
     connection: ConnectionFlags,
     result: ScreenFlags,
+    ends: EndFlags,
     named: RunFlags,
+    unserved: UnservedFlags,
     settings: Settings,
 ) -> int:
     """Compare policies under the same load."""
@@ -67,13 +71,18 @@ def compare(
     from lbctl.commands.compare import run
     from lbctl.commands.hammer import Tell
 
+    unserved.refuse()
     direct = connection.backends is not None
     look = suggestions.again(settings).command("ls")
     service, method = split_target(service, method, direct=direct, command="compare", look=look)
     asked = Asked(load.of_a_policy(), request, stream, connection, hash_keys, again, guards, pacing, data)
-    wanted = comparison_of(service, method, contest, asked, settings, os.environ, named)
+    wanted = comparison_of(
+        service, method, contest, asked, settings, os.environ, named, abort_on=conditions_of(ends, settings)
+    )
     caps = caps_for(settings, result)
     with ComparisonSink(settings, caps, result, f"compare-{service}") as sink:
+        for note in wanted.notes:
+            sink.note(f"note: {note}")
         for slip in slips(request, data):
             sink.note(f"note: {slip}")
         say_what_clashes(settings, caps, result, sink)
@@ -82,7 +91,7 @@ def compare(
         screen = screen_of(settings, caps, result, sink)
         tell = Tell(sink.note, detail(settings))
         compared = measured(settings, lambda etcd: run(etcd, SystemClock(), wanted, screen, tell), direct=direct)
-        return sink.end(compared, contest.fail_on_regression or ())
+        return sink.end(compared, contest.fail_on_regression or (), forgive=ends.exit_zero)
 
 
 COMMAND = Command(compare, ABOUT, EXAMPLES)

@@ -8,8 +8,9 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from lbctl.cli.hammer_output import NotSaved, Sink, command_line, reason_of
-from lbctl.cli.regressions import regressed
-from lbctl.errors import CannotCall, ExitCode
+from lbctl.cli.regressions import Regressed, regressed
+from lbctl.commands.aborted import Aborted
+from lbctl.errors import CannotCall, ExitCode, LbctlError
 
 if TYPE_CHECKING:
     from lbctl.cli.hammer_options import ScreenFlags
@@ -24,11 +25,21 @@ if TYPE_CHECKING:
 class ComparisonSink(Sink):
     """Takes what a comparison has to say, as a ``Sink`` does of a run."""
 
-    def end(self, compared: Compared, limits: tuple[Limit, ...]) -> int:
+    def end(self, compared: Compared, limits: tuple[Limit, ...], *, forgive: bool = False) -> int:
         """Write the result and return the exit status; after SIGHUP only the file is written.
 
-        Raises NotSaved, what ended the comparison before its time, and Regressed; the result is printed before.
+        Raises NotSaved, what ended the comparison before its time, and Regressed; the result is printed before. Where
+        the last two would be exit status 1 they may be forgiven: then they are told as warnings.
         """
+        try:
+            return self._end(compared, limits)
+        except (Aborted, Regressed) as failure:
+            if not forgive:
+                raise
+            self._warn(failure)
+            return ExitCode.OK
+
+    def _end(self, compared: Compared, limits: tuple[Limit, ...]) -> int:
         number = compared.signal
         contest = compared.contest
         hung_up = number is not None and number == getattr(signal, "SIGHUP", None)
@@ -79,7 +90,11 @@ class ComparisonSink(Sink):
         failure = regressed(compared(contest), limits, self.note) if limits else None
         if failure is not None and number is None:
             raise failure
-        for sentence in str(failure).split("\n") if failure is not None else ():
+        if failure is not None:
+            self._warn(failure)
+
+    def _warn(self, failure: LbctlError) -> None:
+        for sentence in str(failure).split("\n"):
             self.note(f"warning: {sentence}")
 
 
@@ -103,6 +118,8 @@ def _stopper(compared: Compared) -> str:
     contest = compared.contest
     if contest is None or (len(contest.trials) >= contest.total and compared.signal is None):
         return ""
+    if isinstance(compared.failure, Aborted):
+        return f"--abort-on {compared.failure.expr}"
     if compared.failure is not None:
         return "an error"
     if compared.signal is None:

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Final
 from lbctl.cli.compare_options import DEFAULT_PAUSE_S, DEFAULT_ROUNDS, ORDERS, ContestFlags, contenders_of
 from lbctl.cli.hammer_request import Asked, build
 from lbctl.cli.hash_key_options import HashKeyFlags
+from lbctl.cli.policy_options import chosen
 from lbctl.cli.request_data_options import DataFlags
 from lbctl.cli.run_options import RunFlags
 from lbctl.cli.settings import Settings
@@ -20,13 +21,16 @@ from lbctl.load.plan import Plan
 if TYPE_CHECKING:
     from lbctl.balance.policies.base import Policy
     from lbctl.commands.hammer import Hammer
+    from lbctl.stats.thresholds import Abort
 
 _ENOUGH: Final = 2  # policies that can be compared
 
 
-def policies_of(flags: ContestFlags, hash_keys: HashKeyFlags) -> Sequence[Policy]:
-    """The policies that were named; raises UsageError where they cannot be compared."""
+def policies_of(flags: ContestFlags, hash_keys: HashKeyFlags, settings: Settings) -> Sequence[Policy]:
+    """The policies to compare, one alone with that of the settings; raises UsageError where they cannot be."""
     policies: Sequence[Policy] = flags.policy or ()
+    if len(policies) == 1 and settings.policy is not None:
+        policies = (chosen(None, (), settings), *policies)
     if len(policies) < _ENOUGH:
         raise UsageError(
             "compare needs two policies or more",
@@ -49,9 +53,10 @@ def comparison_of(
     settings: Settings,
     environ: Mapping[str, str],
     named: RunFlags | None = None,
+    abort_on: tuple[Abort, ...] = (),
 ) -> Compare:
     """The whole comparison, every default in its place. Raises UsageError for options that contradict each other."""
-    policies = policies_of(contest, asked.hash_keys)
+    policies = policies_of(contest, asked.hash_keys, settings)
     requests: list[Hammer] = []
     # Standard input can be read once: the first has read what all of them send.
     again = replace(asked, request=replace(asked.request, data=None, binary_file=None), data=DataFlags())
@@ -59,19 +64,24 @@ def comparison_of(
         mine = again if requests else asked
         keys = asked.hash_keys if policy.keyed else HashKeyFlags()
         mine = replace(mine, load=replace(asked.load, policy=policy), hash_keys=keys)
-        found = build(service, method, mine, settings, environ)
+        found = replace(build(service, method, mine, settings, environ), abort_on=abort_on)
         requests.append(alike(found, requests[0]) if requests else found)
     order = contest.order or ORDERS[0]
     if order == "parallel":
         requests = [replace(each, plan=shared(each.plan, len(requests))) for each in requests]
     if named is not None:
         requests = list(map(named.applied, requests))
+    contenders = contenders_of(policies)
+    taken = len(policies) > len(contest.policy or ())
     return Compare(
         tuple(requests),
-        contenders_of(policies),
+        contenders,
         contest.rounds or DEFAULT_ROUNDS,
         order,
         DEFAULT_PAUSE_S if contest.pause is None else contest.pause,
+        (f"the baseline is {contenders[0].label}, by {settings.origins.get('policy', 'the settings')}",)
+        if taken
+        else (),
     )
 
 

@@ -182,7 +182,7 @@ class Settings:
     policy_opt: str | None  # of that policy
     health_check: str | None  # of hammer
     threshold: tuple[Threshold, ...]  # of hammer
-    abort_on: tuple[Abort, ...]  # of hammer
+    abort_on: tuple[Abort, ...]  # of hammer and compare
     check: bool | None
     check_interval_s: float
     check_timeout_s: float

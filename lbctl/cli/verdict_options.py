@@ -78,7 +78,28 @@ def parse_ci(text: str) -> str:
 
 
 @dataclass(frozen=True, slots=True)
-class VerdictFlags(Flags):
+class EndFlags(Flags):
+    """What ends a run because it is too bad, and whether that is a failure."""
+
+    abort_on: Annotated[
+        list[Any] | None,
+        option(
+            "--abort-on",
+            text="end the run as soon as this is true, and exit with 1: errors>=100, error_rate>50%; looked at once a "
+            "second, from the time on (default 0s), anything but counts and rates with at least N calls (default 100)",
+            metavar="EXPR[,after=TIME][,calls=N]",
+            panel=PANEL,
+            parse=parse_abort,
+            completes=expressions,
+        ),
+    ] = None
+    exit_zero: Annotated[
+        bool, switch("--exit-zero", text="exit status 0 also where something that was asked does not hold", panel=PANEL)
+    ] = False
+
+
+@dataclass(frozen=True, slots=True)
+class VerdictFlags(EndFlags):
     """What a run must come to."""
 
     threshold: Annotated[  # parsed: typer has no name for what a parser returns
@@ -90,18 +111,6 @@ class VerdictFlags(Flags):
             metavar="EXPR",
             panel=PANEL,
             parse=parse_threshold,
-            completes=expressions,
-        ),
-    ] = None
-    abort_on: Annotated[
-        list[Any] | None,
-        option(
-            "--abort-on",
-            text="end the run as soon as this is true, and exit with 1: errors>=100, error_rate>50%; looked at once a "
-            "second, from the time on (default 0s), anything but counts and rates with at least N calls (default 100)",
-            metavar="EXPR[,after=TIME][,calls=N]",
-            panel=PANEL,
-            parse=parse_abort,
             completes=expressions,
         ),
     ] = None
@@ -117,9 +126,6 @@ class VerdictFlags(Flags):
             completes=either(words(*KINDS), after("junit=", files())),
         ),
     ] = None
-    exit_zero: Annotated[
-        bool, switch("--exit-zero", text="exit status 0 also where something that was asked does not hold", panel=PANEL)
-    ] = False
 
 
 def thresholds_of(flags: VerdictFlags, settings: Settings) -> tuple[Threshold, ...]:
@@ -127,6 +133,6 @@ def thresholds_of(flags: VerdictFlags, settings: Settings) -> tuple[Threshold, .
     return settings.threshold if flags.threshold is None else tuple(flags.threshold)
 
 
-def conditions_of(flags: VerdictFlags, settings: Settings) -> tuple[Abort, ...]:
+def conditions_of(flags: EndFlags, settings: Settings) -> tuple[Abort, ...]:
     """What must not become true; the options take the place of the settings."""
     return settings.abort_on if flags.abort_on is None else tuple(flags.abort_on)

@@ -14,9 +14,11 @@ from statistics import median
 from typing import Final, NamedTuple
 
 from lbctl.clock import Clock
+from lbctl.commands.aborted import Aborted
 from lbctl.commands.caution import caution, hesitate
-from lbctl.commands.error_limit import watched
+from lbctl.commands.error_limit import MAX_ERRORS, watched
 from lbctl.commands.hammer import Hammer, Target, Tell, connected, load_of, notes_of, targeted
+from lbctl.commands.judging import ABORTED, Judge
 from lbctl.commands.screen import CompareScreen
 from lbctl.commands.signals import Interrupts
 from lbctl.errors import LbctlError
@@ -43,6 +45,7 @@ class Compare:
     rounds: int = 3
     order: str = "interleaved"
     pause_s: float = 1.0
+    notes: tuple[str, ...] = ()  # what is worth telling before anything is sent
 
 
 @dataclass(frozen=True, slots=True)
@@ -90,6 +93,7 @@ class _Live(NamedTuple):
     number: int
     began_s: float
     load: Run
+    judge: Judge
 
 
 class Contesting:
@@ -165,7 +169,7 @@ class Contesting:
             try:
                 await self._batch(batch, self._quiet if place else self._tell)
             except LbctlError as error:
-                if not any(trial.counts for trial in self._trials):
+                if not isinstance(error, Aborted) and not any(trial.counts for trial in self._trials):
                     raise
                 self._note(f"the comparison ends: {error}", "bad")
                 self.failure = error
@@ -190,7 +194,8 @@ class Contesting:
                 load = await load_of(request, self._target, self._clock, replay=False)
                 stack.push_async_callback(load.aclose)
                 await stack.enter_async_context(connected(self._etcd, request, self._target, load, tell))
-                live.append(_Live(contender, number, len(self._trials) + len(live) + 1, 0.0, load))
+                place = len(self._trials) + len(live) + 1
+                live.append(_Live(contender, number, place, 0.0, load, Judge((), request.abort_on)))
             await self._rest(0.0)
             if self._stopping:
                 return
@@ -201,15 +206,28 @@ class Contesting:
             with ExitStack() as watching:
                 for each in live:
                     watching.enter_context(watched(self._first.max_errors, each.load))
+                    watching.enter_context(each.judge.watching(each.load))
                 try:
-                    await asyncio.gather(*(each.load.drive() for each in live))
+                    await asyncio.gather(*(self._drive_one(each) for each in live))
                 finally:
                     self._live = []
                     trials = [self._keep(each) for each in live]
         for each, trial in zip(live, trials, strict=True):
-            failure = each.load.failure or self._too_many(trial)
+            failure = each.load.failure or self._too_many(trial) or self._aborted(trial)
             if failure is not None:
                 raise failure
+
+    async def _drive_one(self, live: _Live) -> None:
+        """See a run through; one that was too bad ends those beside it."""
+        await live.load.drive()
+        if live.load.report().end_reason in (ABORTED, MAX_ERRORS):
+            for each in self._live:
+                each.load.stop()
+
+    def _aborted(self, trial: Trial) -> LbctlError | None:
+        """What --abort-on makes of a run."""
+        broken = next((each for each in trial.report.abort_on if not each.ok), None)
+        return None if broken is None else Aborted(broken, f"round {trial.round} of {self._label(trial.contender)}")
 
     def _too_many(self, trial: Trial) -> LbctlError | None:
         """What --max-errors makes of a run."""
@@ -223,7 +241,7 @@ class Contesting:
 
     def _keep(self, live: _Live) -> Trial:
         """Put down what a run came to."""
-        report, label = live.load.report(), self._label(live.contender)
+        report, label = live.judge.judged(live.load.report()), self._label(live.contender)
         report = replace(report, name=self._first.name, tags=self._first.tags)
         times = live.began_s, self._elapsed_s()
         trial = Trial(live.contender, live.round, live.number, report, self._skipping, *times)

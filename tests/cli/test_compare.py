@@ -10,17 +10,19 @@ import pytest
 from lbctl.cli.compare_options import ContestFlags, contenders_of, parse_contender
 from lbctl.cli.compare_output import ComparisonSink
 from lbctl.cli.compare_request import comparison_of, shared
-from lbctl.cli.hammer_options import AmountFlags, ScreenFlags
+from lbctl.cli.hammer_options import AmountFlags, LoadFlags, ScreenFlags
 from lbctl.cli.hammer_request import Asked
 from lbctl.cli.hash_key_options import HashKeyFlags, parse_hash_key
 from lbctl.cli.regressions import Regressed
 from lbctl.cli.request_options import RequestFlags
 from lbctl.cli.screens import caps_of
 from lbctl.cli.settings import resolve
+from lbctl.commands.aborted import Aborted
 from lbctl.commands.compare import Compare, Compared, slow_backend
 from lbctl.errors import CannotCall, UsageError
 from lbctl.load.pacing.schedule import steady
 from lbctl.load.plan import Plan
+from lbctl.stats.outcome import Outcome
 from lbctl.stats.regression import parse_limits
 from tests.cli.conftest import Lbctl
 from tests.view.sample import sample
@@ -102,7 +104,7 @@ def test_labels_tell_policies_apart() -> None:
             "--rounds 3",
         ),
         (("echo", "--policy", "random", "--policy", "p2c", "--order", "x"), "'x' is not one of interleaved", ""),
-        (("echo", "-o", "hdr"), "-o: lbctl compare has no output format 'hdr'", "text, json, yaml, csv, html"),
+        (("echo", "-o", "hdr"), "-o: lbctl compare has no output format 'hdr'", "text, json, yaml, jsonl, csv, html"),
     ],
 )
 def test_what_cannot_be_compared_is_refused(arguments: tuple[str, ...], message: str, hint: str, lbctl: Lbctl) -> None:
@@ -110,6 +112,58 @@ def test_what_cannot_be_compared_is_refused(arguments: tuple[str, ...], message:
     assert said.status == 2
     assert message in said.err
     assert hint in said.err
+
+
+@pytest.mark.parametrize(
+    ("flag", "hint"),
+    [
+        (("--threshold", "p99<5ms"), "--fail-on-regression 'p99<10%' exits with 1"),
+        (("--policy-opt", "a=b"), "behind its name: --policy least_request,choice-count=3"),
+        (("--baseline", "x.json"), "lbctl report --baseline"),
+        (("--find-max", "p99<5ms"), "lbctl hammer has it"),
+        (("--metrics", ":0"), "-o jsonl tells of each run"),
+        (("--otlp", "http://127.0.0.1:1"), "-o jsonl tells of each run"),
+        (("--ci",), "-o json has the sentences"),
+        (("--window", "5s"), "lbctl hammer has it"),
+        (("--strict",), "lbctl hammer has it"),
+        (("--explain",), "lbctl hammer has it"),
+        (("--explain-call", "3"), "lbctl hammer has it"),
+    ],
+)
+def test_what_hammer_has_and_compare_does_not_is_refused_with_what_to_do(
+    flag: tuple[str, ...], hint: str, lbctl: Lbctl
+) -> None:
+    said = lbctl("compare", "echo", "--policy", "random", "--policy", "p2c", *flag)
+    assert said.status == 2
+    assert said.err.startswith(f"error: {flag[0]}: ")
+    assert hint in said.err
+    assert f"  {flag[0]}" not in lbctl("compare", "--help").out
+
+
+def test_one_policy_is_compared_with_that_of_the_settings() -> None:
+    settings = resolve({}, {"LBCTL_POLICY": "least_request", "LBCTL_POLICY_OPT": "choice-count=3"}, {})
+    found = comparison_of(
+        "echo", None, ContestFlags(policy=[parse_contender("p2c")]), Asked(LoadFlags(), RequestFlags()), settings, {}
+    )
+    assert [(each.label, each.policy) for each in found.contenders] == [
+        ("least_request", "least_request"), ("p2c", "p2c")
+    ]  # fmt: skip
+    assert dict(found.contenders[0].options) == {"choice-count": "3"}
+    assert found.notes == ("the baseline is least_request, by LBCTL_POLICY",)
+
+
+def test_a_run_that_was_too_bad_ends_the_comparison_and_its_status_is_forgiven_on_demand(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    outcome = Outcome("errors>10", ok=False, value=11.0, unit="", limit=10.0, backend="10.0.0.1:1")
+    compared = Compared(contest_sample(9, going=()), None, Aborted(outcome, "round 3 of random"))
+    with pytest.raises(Aborted, match=r"--abort-on errors>10: 11 at 10\.0\.0\.1:1 in round 3 of random"):
+        sink().end(compared, ())
+    assert "Stopped by --abort-on errors>10 after 01:12 (9 of 12 runs)" in capsys.readouterr().out
+    assert sink().end(compared, (), forgive=True) == 0
+    assert capsys.readouterr().err == "warning: --abort-on errors>10: 11 at 10.0.0.1:1 in round 3 of random\n"
+    assert sink().end(Compared(contest_sample(12), None), parse_limits("p99>10%"), forgive=True) == 0
+    assert capsys.readouterr().err.startswith("warning: p99 of consistent_hash is ")
 
 
 def sink() -> ComparisonSink:

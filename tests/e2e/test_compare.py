@@ -7,6 +7,7 @@ import json
 import signal
 from collections.abc import AsyncIterator, Callable, Iterator
 from contextlib import asynccontextmanager
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -21,7 +22,9 @@ from lbctl.cli.hammer_options import LoadFlags
 from lbctl.cli.hammer_request import Asked
 from lbctl.cli.request_options import RequestFlags
 from lbctl.cli.settings import resolve
+from lbctl.cli.verdict_options import parse_abort
 from lbctl.clock import SystemClock
+from lbctl.commands.aborted import Aborted
 from lbctl.commands.compare import Compare, run
 from lbctl.commands.hammer import Tell
 from lbctl.load.controls import CompareControls
@@ -181,6 +184,21 @@ async def test_a_run_is_paused_and_skipped_by_hand(slow_one: Standing) -> None:
         "round 1 p2c started", "paused", "stopping once this run is over", "resumed",
         "round 1 p2c not finished: it does not count",
     ]  # fmt: skip
+
+
+async def test_a_run_that_is_too_bad_ends_those_beside_it_and_the_comparison(slow_one: Standing) -> None:
+    async def play(contest: Callable[[], Contest], controls: CompareControls) -> None:
+        await until(lambda: contest().going)
+
+    wanted = endless(slow_one.backends)
+    first, second = (replace(each, abort_on=(parse_abort("ok>=1"),)) for each in wanted.requests)
+    wanted = replace(wanted, requests=(first, replace(second, abort_on=())), order="parallel", rounds=2)
+    done = await run(None, SystemClock(), wanted, Scripted(play), Tell(unheard, unheard))
+    assert isinstance(done.failure, Aborted)
+    assert str(done.failure).startswith("--abort-on ok>=1: ")
+    assert str(done.failure).endswith(" in round 1 of random")
+    assert done.contest is not None
+    assert [each.report.end_reason for each in done.contest.trials] == ["aborted", "interrupted"]
 
 
 async def test_who_leaves_between_two_runs_need_not_wait_for_the_pause(slow_one: Standing) -> None:
