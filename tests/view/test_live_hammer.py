@@ -165,7 +165,13 @@ def test_a_key_turns_to_the_last_seconds_and_back() -> None:
 
 
 def test_the_window_can_come_first_and_says_how_long_it_is_while_it_fills() -> None:
-    for seconds, words in ((0.5, "last 0.5s"), (2.3, "last 2.3s"), (3.0, "last 3s"), (4.8, "last 5s"), (9.0, "last 5s")):
+    for seconds, words in (
+        (0.5, "last 0.5s"),
+        (2.3, "last 2.3s"),
+        (3.0, "last 3s"),
+        (4.8, "last 5s"),
+        (9.0, "last 5s"),
+    ):
         stage, view = watched_for(seconds, window_s=5.0, since_s=0.0)
         frame = drawn(view, seconds + 1)
         assert f" {words}  ok " in frame[2], seconds
