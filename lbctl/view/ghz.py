@@ -6,6 +6,8 @@ count from the moment a call was planned for; ``details`` is empty, since lbctl 
 
 from __future__ import annotations
 
+from itertools import pairwise
+from math import inf
 from typing import Final
 
 from lbctl import __version__
@@ -17,6 +19,15 @@ from lbctl.view.figures import Document, stamp
 _PERCENTAGES: Final = (10, 25, 50, 75, 90, 95, 99)
 _MARKS: Final = 10  # steps between the fastest and the slowest call
 _UNLIMITED: Final = (1 << 31) - 1  # what ghz has for the number of calls of a run that has a duration
+_LOAD: Final = ("load-start", "load-end", "load-step", "load-step-duration", "load-max-duration")
+_CONCURRENCY: Final = {
+    "concurrency-schedule": "const",
+    "concurrency-start": 0,
+    "concurrency-end": 0,
+    "concurrency-step": 1,
+    "concurrency-step-duration": 0,
+    "concurrency-max-duration": 0,
+}
 _REASONS: Final = {"completed": "normal", "duration": "timeout"}
 
 
@@ -53,9 +64,9 @@ def _options(report: Report) -> Document:
     found: Document = {
         "call": report.method.replace("/", "."),
         "host": ",".join(dict.fromkeys(row.address for row in report.backends)),
-        "load-schedule": "const",
+        **_schedule(load),
         "concurrency": load.concurrency or 0,
-        "concurrency-schedule": "const",
+        **_CONCURRENCY,
         "total": _UNLIMITED if load.requests is None else load.requests,
         "connections": load.connections,
         "timeout": round(load.timeout_s * 1e9),
@@ -66,6 +77,26 @@ def _options(report: Report) -> Document:
     if load.duration_s is not None:
         found["duration"] = round(load.duration_s * 1e9)
     return found
+
+
+def _schedule(load: Load) -> Document:
+    """The rates as ghz asks for them; without the name of a schedule where it has none that is like it."""
+    found: Document = dict.fromkeys(_LOAD, 0)
+    if not load.stages or load.rps is not None:
+        return {"load-schedule": "const", **found}
+    (seconds, first, last), *rest = load.stages
+    if first != last and 0 < seconds < inf and all(begin == end == last for _, begin, end in rest):
+        return {"load-schedule": "line", **found, **_rates(first, last, (last - first) / seconds)}
+    steps = {(each[1] - before[1], before[0]) for before, each in pairwise(load.stages)}
+    if len(steps) == 1 and all(begin == end for _, begin, end in load.stages):
+        ((step, each_s),) = steps
+        words = _rates(first, load.stages[-1][2], step)
+        return {"load-schedule": "step", **found, **words, "load-step-duration": round(each_s * 1e9)}
+    return found
+
+
+def _rates(first: float, last: float, step: float) -> Document:
+    return {"load-start": round(first), "load-end": round(last), "load-step": round(step)}
 
 
 def _errors(report: Report) -> dict[str, int]:

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import json
+import math
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -54,6 +56,25 @@ def test_the_figures_of_the_ghz_document_are_those_of_the_run() -> None:
     assert marks[-1] == (0.01, 1)
     assert sum(count for _, count in marks) == 9
     assert found["details"] == []
+
+
+@pytest.mark.parametrize(
+    ("stages", "theirs"),
+    [
+        ((), ("const", 0, 0, 0, 0)),
+        (((math.inf, 50.0, 50.0),), ("const", 0, 0, 0, 0)),
+        (((30.0, 100.0, 2050.0), (math.inf, 2050.0, 2050.0)), ("line", 100, 2050, 65, 0)),
+        (((10.0, 500.0, 500.0), (10.0, 400.0, 400.0), (math.inf, 300.0, 300.0)), ("step", 500, 300, -100, 10**10)),
+        (((10.0, 5.0, 5.0), (10.0, 5.0, 50.0)), (None, 0, 0, 0, 0)),
+        (((10.0, 5.0, 5.0), (20.0, 10.0, 10.0), (1.0, 15.0, 15.0)), (None, 0, 0, 0, 0)),
+    ],
+)
+def test_rates_are_a_schedule_of_ghz_or_none(stages: Any, theirs: tuple[object, ...]) -> None:  # noqa: ANN401
+    rps = 50.0 if theirs[0] == "const" and stages else None
+    load = replace(run().load, mode="open" if stages else "closed", rps=rps, stages=stages)
+    options = json.loads(text("ghz-json", replace(run(), load=load)))["options"]
+    keys = ("load-schedule", "load-start", "load-end", "load-step", "load-step-duration")
+    assert tuple(options.get(key) for key in keys) == theirs
 
 
 @pytest.mark.parametrize(
