@@ -8,6 +8,7 @@ from typing import Any
 
 import grpc
 import grpc.aio
+from google.protobuf.descriptor_pool import Default
 from grpc_health.v1 import health, health_pb2, health_pb2_grpc
 from grpc_reflection.v1alpha import reflection, reflection_pb2
 
@@ -99,9 +100,26 @@ def _bound(server: grpc.aio.Server, address: str, tls: Tls) -> int:
     return int(server.add_secure_port(address, secret))
 
 
+class _Pool:
+    """The default pool, which also knows methods by their names: ghz asks for these, and protobuf's finds none."""
+
+    def __init__(self) -> None:
+        self._pool = Default()
+
+    def __getattr__(self, name: str) -> Any:  # noqa: ANN401 - whatever the library asks of a pool
+        return getattr(self._pool, name)
+
+    def FindFileContainingSymbol(self, name: str) -> Any:  # noqa: ANN401, N802 - as that of the pool
+        try:
+            return self._pool.FindFileContainingSymbol(name)
+        except KeyError:
+            service, _, method = name.rpartition(".")
+            return self._pool.FindServiceByName(service).FindMethodByName(method).containing_service.file
+
+
 def _reflection_handlers(services: tuple[str, ...]) -> list[grpc.GenericRpcHandler[Any, Any]]:
     """Both versions of the reflection protocol: their messages are the same, the library serves only v1alpha."""
-    servicer = _reflection.aio.ReflectionServicer(services)
+    servicer = _reflection.aio.ReflectionServicer(services, pool=_Pool())
     method = grpc.stream_stream_rpc_method_handler(
         servicer.ServerReflectionInfo,
         request_deserializer=reflection_pb2.ServerReflectionRequest.FromString,

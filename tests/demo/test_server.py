@@ -163,9 +163,12 @@ async def test_reflection_lists_every_service_in_both_versions(version: str) -> 
 @pytest.mark.parametrize("version", REFLECTION)
 async def test_reflection_describes_the_methods_in_both_versions(version: str) -> None:
     async with serving() as served:
-        request = reflection_pb2.ServerReflectionRequest(file_containing_symbol="demo.echo.v1.Echo")
-        reply = await reflected(served, version, request)
-        assert list(reply.file_descriptor_response.file_descriptor_proto) == [echo_pb2.DESCRIPTOR.serialized_pb]
+        for symbol in ("demo.echo.v1.Echo", "demo.echo.v1.Echo.Say"):
+            request = reflection_pb2.ServerReflectionRequest(file_containing_symbol=symbol)
+            reply = await reflected(served, version, request)
+            assert list(reply.file_descriptor_response.file_descriptor_proto) == [echo_pb2.DESCRIPTOR.serialized_pb]
+        request = reflection_pb2.ServerReflectionRequest(file_containing_symbol="demo.echo.v1.Echo.Sing")
+        assert (await reflected(served, version, request)).error_response.error_code == Code.NOT_FOUND
 
 
 async def test_two_servers_never_share_a_port() -> None:
