@@ -106,7 +106,7 @@ def build(service: str, method: str | None, asked: Asked, settings: Settings, en
         explain=explain,
         repeating=repeating,
         guards=guards_of(around.flags, policy, settings.health_check),
-        notes=(*found.notes, *around.notes),
+        notes=(*found.notes, *around.notes, *_capped(load, plan)),
         limits=settings.limits,
         again=suggestions.again(settings),
     )
@@ -140,6 +140,12 @@ def _plan(load: LoadFlags, pacing: PacingFlags, request: RequestFlags, *, once: 
         max_outstanding=load.max_outstanding or MAX_OUTSTANDING,
         warmup=pacing.warmup,
     )
+
+
+def _capped(load: LoadFlags, plan: Plan) -> Iterator[str]:
+    """Fewer calls than were to be in flight."""
+    if plan.schedule is None and load.concurrency is not None and plan.concurrency < load.concurrency:
+        yield f"-c {load.concurrency} is more than there are calls: {plan.concurrency} are in flight"
 
 
 def slips(request: RequestFlags, data: DataFlags) -> Iterator[str]:

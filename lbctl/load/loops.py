@@ -25,9 +25,13 @@ _CALLS_A_CONNECTION: Final = 16  # in flight, from where on each of its reads fi
 
 
 class Loop(Protocol):
-    """Issues calls until its limit, its end or ``close``. ``on_idle``: nothing is in flight, nothing will be."""
+    """Issues calls until its limit, its end or ``close``. ``on_idle``: nothing is in flight, nothing will be.
+
+    ``on_sent``: nothing more will be issued; it may be told so several times.
+    """
 
     on_idle: Callable[[], None]
+    on_sent: Callable[[], None]
     paused: bool
     closed: bool  # nothing may be issued: not begun yet, or over
     concurrency: int  # calls that may be in flight; 0 for no bound
@@ -87,6 +91,10 @@ def loop_for(
     return OpenLoop(plan, plan.schedule.pacer(random or Random(0)), engine, clock, alarms)
 
 
+def _nothing() -> None:
+    """Nobody wants to know."""
+
+
 class ClosedLoop:
     """As many calls in flight as the concurrency says: every end makes room for the next call.
 
@@ -105,7 +113,7 @@ class ClosedLoop:
         self._connections = connections
         self.closed = True
         self.paused = False
-        self.on_idle: Callable[[], None] = lambda: None
+        self.on_idle = self.on_sent = _nothing
         self._limit = plan.requests
         self._engine = engine
         self.refills_due = False  # at the end of this turn of the event loop
@@ -133,8 +141,10 @@ class ClosedLoop:
             if count > 0:
                 engine.start(count)
                 self.closed = engine.ran_out
-        if engine.completed == engine.issued and (self.closed or engine.issued == self._limit):
-            self.on_idle()
+        if self.closed or engine.issued == self._limit:
+            self.on_sent()
+            if engine.completed == engine.issued:
+                self.on_idle()
 
     def pause(self) -> None:
         self.paused = True
@@ -172,7 +182,7 @@ class OpenLoop:
         self.closed = True
         self.paused = False
         self.dropped = 0
-        self.on_idle: Callable[[], None] = lambda: None
+        self.on_idle = self.on_sent = _nothing
         self._limit = plan.requests
         self._end_ns = NEVER_NS if plan.duration_s is None else round(plan.duration_s * 1e9)
         self._finishing = False
@@ -213,9 +223,11 @@ class OpenLoop:
     def refill(self) -> None:
         """An end makes nothing due; it may have been the last."""
         over = self.closed or (self._finishing and self._next_ns() is None) or self._planned == self._limit
-        if over and not self._engine.in_flight:
-            self._silence()
-            self.on_idle()
+        if over:
+            self.on_sent()
+            if not self._engine.in_flight:
+                self._silence()
+                self.on_idle()
 
     def _next_ns(self) -> int | None:
         """When the next call is due, in the schedule's time; None for never."""

@@ -23,13 +23,35 @@ from lbctl.load.plan import Task
 from lbctl.load.pulse import Pulse
 from lbctl.load.repeating import repeated_of, retried_of
 from lbctl.load.replay import Bands, replayed
-from lbctl.load.warnings import on_concurrency, on_connections, on_drift, on_drops, on_refusals, on_starts, on_waits
+from lbctl.load.warnings import (
+    on_cancelled,
+    on_concurrency,
+    on_connections,
+    on_drift,
+    on_drops,
+    on_refusals,
+    on_starts,
+    on_tail,
+    on_waits,
+)
 from lbctl.load.wires import sum_of, untold, wire_of
 from lbctl.model import Event
 from lbctl.stats.drift import Drift, drift_of
 from lbctl.stats.fairness import judge
 from lbctl.stats.histogram import Histogram
-from lbctl.stats.report import BackendRow, Balance, Explanation, Load, MethodRow, Report, Streams, Wait, Warmed, Wire
+from lbctl.stats.report import (
+    BackendRow,
+    Balance,
+    Explanation,
+    Load,
+    MethodRow,
+    Report,
+    Sent,
+    Streams,
+    Wait,
+    Warmed,
+    Wire,
+)
 from lbctl.stats.samples import Sample, Totals
 from lbctl.stats.streams import StreamTally
 from lbctl.stats.tally import BackendTally, MethodTally, Tally
@@ -59,6 +81,8 @@ class Reporter:
     explanation: Explanation | None = field(default=None, init=False)  # written by the run
     given_up: str = field(default="", init=False)  # likewise
     warmed: Warmed | None = field(default=None, init=False)  # likewise
+    sent: Sent | None = field(default=None, init=False)  # likewise
+    waited_in_vain: bool = field(default=False, init=False)  # likewise: calls outlasted the grace time
     samples: Callable[[], Sequence[Sample]] = field(default=tuple, init=False)
     _final: tuple[Balance, Bands] | None = field(default=None, init=False)
     _bands: Bands = field(default_factory=dict, init=False)
@@ -112,7 +136,10 @@ class Reporter:
             backends=tuple(self._rows()),
             events=self.events,
             generator=self.pulse.generator(
-                task.engine, tally.latency, spun_ns=loop.spun_ns, doubts=self._doubts(waits, wire, over=over)
+                task.engine,
+                tally.latency,
+                spun_ns=loop.spun_ns,
+                doubts=self._doubts(waits, wire, elapsed_s, over=over),
             ),
             rps=loop.rps,
             starts=loop.starts,
@@ -120,6 +147,7 @@ class Reporter:
             streams=_streams(tally.streams) if self.backends.streaming else None,
             wire=wire,
             waits=waits,
+            sent=self.sent,
             retried=retried,
             repeated=repeated,
             grace_s=self._grace_left_s() if stopping else None,
@@ -140,6 +168,7 @@ class Reporter:
         self._balance, self._wire_ns = None, 0
         self._final, self._bands, self._drift = None, {}, None
         self._stopping_ns = 0
+        self.sent, self.waited_in_vain = None, False
 
     def totals(self) -> Totals:
         """The counters that samples are made of; costs next to nothing."""
@@ -176,12 +205,16 @@ class Reporter:
         )
         self._first_byte = tally.first_byte.histogram(tally.service_time)
 
-    def _doubts(self, waits: Mapping[str, Wait], wire: Wire, *, over: bool) -> Iterator[str]:
+    def _doubts(self, waits: Mapping[str, Wait], wire: Wire, elapsed_s: float, *, over: bool) -> Iterator[str]:
         """Everything the run has to say about its figures, except what the pulse knows."""
         if over and self.task.explain and self.explanation is None:
             yield f"there is no pick {self.task.explain:,} to explain: not so many were made"
         resets = [lane.resets for lane in self.backends.lanes.values()]
         yield from on_drops(self.loop.dropped)
+        if over:
+            if self.waited_in_vain:
+                yield from on_cancelled(self.accounts.tally.cancelled, list(self.accounts.tally), self.task.grace_s)
+            yield from on_tail(self.sent, elapsed_s)
         yield from on_waits(waits, wire.stream_limit)
         yield from on_refusals(wire, self.engine.completed)
         yield from on_connections(

@@ -3,9 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-import gc
-from collections.abc import Callable, Iterable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable, Iterable
 from dataclasses import replace
 from random import Random
 from typing import Final
@@ -21,6 +19,7 @@ from lbctl.load.accounts import Accounts
 from lbctl.load.alarm import Alarms, best_alarm
 from lbctl.load.attempts import REPLAY_BUFFER, Attempts
 from lbctl.load.backends import Backends
+from lbctl.load.collector import without_collector
 from lbctl.load.delegation import Delegation
 from lbctl.load.engine import Engine
 from lbctl.load.engines import ENGINES, Dialling
@@ -42,7 +41,7 @@ from lbctl.model import Event, Instance
 from lbctl.rpc.dial import TCP, Network
 from lbctl.rpc.link import Flusher
 from lbctl.stats.events import EventLog
-from lbctl.stats.report import Report, Warmed
+from lbctl.stats.report import Report, Sent, Warmed
 from lbctl.stats.tally import Tally
 
 _COMPLETED: Final = "completed"
@@ -139,10 +138,9 @@ class Run:
     def _made_loop(self) -> Loop:
         """The loop of what is issued now."""
         task = self._task
-        loop = loop_for(
-            self._plan, self._engine, self._clock, self._alarms, task.connection.connections, Random(task.seed)
-        )
-        loop.on_idle = self._idle
+        chance = Random(f"arrivals {task.seed}")  # what is drawn for picks must say nothing of when calls come
+        loop = loop_for(self._plan, self._engine, self._clock, self._alarms, task.connection.connections, chance)
+        loop.on_idle, loop.on_sent = self._idle, self._all_sent
         return loop
 
     def _explain(self) -> None:
@@ -179,7 +177,7 @@ class Run:
 
     async def drive(self) -> None:
         """Issue the load and wait for its end; every call issued is accounted for afterwards."""
-        with _without_collector():
+        with without_collector():
             try:
                 self._started_at = self._clock.wall()
                 self._pulse.start()
@@ -246,7 +244,7 @@ class Run:
         elif self._is_counted:
             self.end("duration")
         else:
-            self._after("grace", self._task.grace_s, self._cancel)
+            self._after("grace", self._task.grace_s, self._give_up_waiting)
             self._loop.finish()
 
     def _look_for_backends(self) -> None:
@@ -268,9 +266,15 @@ class Run:
             return
         self._why = why
         if self._stopwatch.began:
-            self._after("grace", self._task.grace_s, self._cancel)
+            self._after("grace", self._task.grace_s, self._give_up_waiting)
             # What was due before the end of the time is owed; whoever stops a run wants nothing more sent.
             (self._loop.finish if why == "duration" else self._loop.close)()
+
+    def _all_sent(self) -> None:
+        """Nothing more will be issued; what counts from here on is waiting."""
+        if self._is_counted and self._stopwatch.began and self._reporter.sent is None:
+            tally = self._reporter.accounts.tally
+            self._reporter.sent = Sent(self._stopwatch.elapsed_s(), tally.ok + tally.errors)
 
     def _idle(self) -> None:
         """Nothing is in flight, and the loop will issue nothing more."""
@@ -327,6 +331,11 @@ class Run:
         self._why = "interrupted"
         if self._stopwatch.began:
             self._cancel()
+
+    def _give_up_waiting(self) -> None:
+        """The grace time is over."""
+        self._reporter.waited_in_vain = True
+        self._cancel()
 
     def _cancel(self) -> None:
         self._loop.close()
@@ -385,16 +394,3 @@ def _dialling(task: Task, flusher: Flusher, clock: Clock, network: Network) -> D
         keep_messages=task.judge is not None,
         bases_for=task.bases_for,
     )
-
-
-@contextmanager
-def _without_collector() -> Iterator[None]:
-    """Calls make no cycles, and a collection in the middle of a load would be a stall of our own making."""
-    gc.collect()
-    gc.freeze()
-    gc.disable()
-    try:
-        yield
-    finally:
-        gc.enable()
-        gc.unfreeze()

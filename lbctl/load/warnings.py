@@ -8,12 +8,15 @@ from typing import Final
 
 from lbctl.balance.policies.base import Policy
 from lbctl.stats.drift import Drift
-from lbctl.stats.report import Starts, Wait, Warmed, Wire
+from lbctl.stats.report import Sent, Starts, Wait, Warmed, Wire
 from lbctl.stats.samples import Sample
+from lbctl.stats.tally import BackendTally
 
 _SHARE: Final = 0.01  # of the calls' time, from where on a wait is worth a sentence
 _LATE: Final = 0.05  # of the calls of an open loop
 _PILED: Final = 10  # calls in flight more than before
+_TAIL: Final = 0.1  # of the time
+_TAIL_S: Final = 0.25  # and no less: what is over sooner has no rate to speak of
 _FEW: Final = 100  # calls, with which a share means little
 
 _WAITS: Final = {
@@ -35,8 +38,32 @@ def warm_up_of(warmed: Warmed) -> str:
 def on_drops(dropped: int) -> Iterator[str]:
     """The rate was not kept."""
     if dropped:
-        calls = "1 call was" if dropped == 1 else f"{dropped:,} calls were"
-        yield f"{calls} dropped, too many in flight when due; the rate was not kept"
+        yield f"{_were(dropped)} dropped, too many in flight when due; the rate was not kept"
+
+
+def on_cancelled(cancelled: int, rows: Sequence[BackendTally], grace_s: float) -> Iterator[str]:
+    """Calls outlasted the grace time: the slowest ones of all, and no percentile knows of them."""
+    if not cancelled:
+        return
+    most = max(rows, key=lambda row: row.cancelled, default=None)
+    where = f" ({most.cancelled:,} of them at {most.address})" if most is not None and most.cancelled else ""
+    yield (
+        f"{_were(cancelled)} cancelled without an answer after {grace_s:g}s of grace{where}: latency leaves them out,"
+        " although they took longer; --grace waits longer, a shorter -t makes errors of them"
+    )
+
+
+def on_tail(sent: Sent | None, elapsed_s: float) -> Iterator[str]:
+    """A good part of the time was waiting for the last calls, which makes the rate less than it was under load."""
+    if sent is None or not sent.ended:
+        return
+    tail_s = elapsed_s - sent.seconds
+    if tail_s >= _TAIL_S and tail_s >= _TAIL * elapsed_s:
+        yield (
+            f"nothing was sent in the last {milliseconds(tail_s * 1e3)} of {milliseconds(elapsed_s * 1e3)}, which"
+            f" waited for calls in flight: the rate is that of the whole time, {sent.ended / sent.seconds:,.4g}/s until"
+            " then"
+        )
 
 
 def on_starts(starts: Starts | None) -> Iterator[str]:
@@ -115,6 +142,10 @@ def on_connections(wire: Wire, most_resets: int, *, many: bool) -> Iterator[str]
 
 def _cancelled(most: int) -> str:
     return f"{most} calls of one backend were cancelled within 30s; --no-rst leaves them to its own deadline"
+
+
+def _were(calls: int) -> str:
+    return "1 call was" if calls == 1 else f"{calls:,} calls were"
 
 
 def milliseconds(ms: float) -> str:

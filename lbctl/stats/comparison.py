@@ -32,7 +32,7 @@ class Metric:
 
 def _rps(report: Report) -> Estimate:
     batches = [(sample.rps, sample.seconds) for sample in report.samples]
-    return of_rate(report.completed, report.elapsed_s, batches)
+    return of_rate(report.ended, report.elapsed_s, batches)
 
 
 def _error_rate(report: Report) -> Estimate:

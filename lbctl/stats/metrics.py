@@ -303,7 +303,7 @@ _RUN: Final[Mapping[str, Metric[Report]]] = {
     "amplification": Metric(
         Unit.NUMBER, lambda report: _optional(report.amplification, "no call was made"), estimate=True
     ),
-    "rps": Metric(Unit.NUMBER, lambda report: _rps(report.completed, report.elapsed_s)),
+    "rps": Metric(Unit.NUMBER, lambda report: _rps(report.ended, report.elapsed_s)),
     "backends": _count(lambda report: sum(row.attempts > 0 for row in report.backends)),
     "max_delta": Metric(Unit.POINTS, partial(_balance, "max_delta"), estimate=True, most=100.0),
     "max_over_expected": Metric(Unit.NUMBER, partial(_balance, "max_over_expected"), estimate=True),

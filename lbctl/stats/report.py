@@ -243,6 +243,14 @@ class Warmed:
 
 
 @dataclass(frozen=True, slots=True)
+class Sent:
+    """How a run stood when its last call had been issued: after so many seconds, so many had ended by themselves."""
+
+    seconds: float
+    ended: int
+
+
+@dataclass(frozen=True, slots=True)
 class Machine:
     """What went on around the generator: shares 0..1 of the time of all CPUs, None where nothing tells.
 
@@ -333,12 +341,18 @@ class Report:
     drift: Drift | None = None  # likewise, where the load was meant to stay the same
 
     search: RateSearch | None = None  # that this run was the result of
+    sent: Sent | None = None  # once nothing more is issued; what follows is waiting for calls in flight
     methods: tuple[MethodRow, ...] = ()  # of a run of several
 
     @property
     def ended(self) -> int:
         """Calls that ended by themselves: what lbctl cancelled says nothing about a service, and is in no rate."""
         return self.ok + self.errors
+
+    @property
+    def throughput(self) -> float:
+        """Calls that ended by themselves, a second, from the first call to the last end; 0 before any time passed."""
+        return self.ended / self.elapsed_s if self.elapsed_s > 0 else 0.0
 
     @property
     def amplification(self) -> float | None:

@@ -12,7 +12,7 @@ from math import inf
 from typing import Final
 
 from lbctl.stats.histogram import Histogram
-from lbctl.stats.report import BackendRow, Balance, Load, Report, Warmed
+from lbctl.stats.report import BackendRow, Balance, Load, Report, Sent, Warmed
 from lbctl.stats.saved_methods import methods_from
 from lbctl.stats.saved_parts import (
     codes_from,
@@ -107,6 +107,7 @@ def report_from(document: object) -> Report:
         command=run.word("command") or "",
         stopped_by=run.word("stopped_by") or "",
         warmed=_warmed(run.maybe_part("warmup")),
+        sent=_sent(run.maybe_part("issuing")),
         thresholds=tuple(map(outcome_from, run.parts("thresholds"))),
         abort_on=tuple(map(outcome_from, run.parts("abort_on"))),
         failed_times=failed_times_from(times.maybe_part("failed")),
@@ -164,6 +165,10 @@ def _warmed(warmed: Part | None) -> Warmed | None:
     if warmed is None:
         return None
     return Warmed(warmed.whole("requests"), warmed.whole("errors"), warmed.number("duration_s"))
+
+
+def _sent(sent: Part | None) -> Sent | None:
+    return None if sent is None else Sent(sent.number("duration_s"), sent.whole("ended"))
 
 
 def _balance(balance: Part) -> Balance:

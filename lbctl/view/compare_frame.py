@@ -246,7 +246,7 @@ def _detail(contest: Contest, rows: Sequence[Row], ui: CompareUi, room: int, wid
 def _trial(trial: Trial, look: Look) -> str:
     report = trial.report
     found = digest(report.latency)
-    rps = count(report.completed / report.elapsed_s, 7) if report.elapsed_s > 0 else "-"
+    rps = count(report.throughput, 7) if report.elapsed_s > 0 else "-"
     times = (found.p50, found.p90, found.p99, found.max_us) if found else (None,) * 4
     notes = [*(("skipped",) if trial.skipped else () if trial.counts else ("not finished",)), *trial.changes]
     figures = "".join(f"{duration(each):>7}" for each in times)

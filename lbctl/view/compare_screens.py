@@ -70,7 +70,7 @@ def progress_line(contest: Contest) -> str:
 def _going(contest: Contest, going: Going) -> str:
     report = going.report
     found = digest(report.latency)
-    rate = count(report.completed / report.elapsed_s, 9) if report.elapsed_s > 0 else "-"
+    rate = count(report.throughput, 9) if report.elapsed_s > 0 else "-"
     return (
         f"round {going.round} {contest.contenders[going.contender].label} {rate} rps "
         f"err {report.errors:,} ({error_rate(report.errors, report.ended)}) "

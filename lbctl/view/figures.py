@@ -10,6 +10,7 @@ from lbctl.stats.histogram import Histogram
 Document: TypeAlias = dict[str, object]
 
 _QUANTILES = {"p50": 0.5, "p75": 0.75, "p90": 0.9, "p95": 0.95, "p99": 0.99, "p999": 0.999}
+_SLOW = 10.0  # events per second, below which a tenth says little
 _EDGES_US = [digit * 10**power for power in range(10) for digit in (1, 2, 5)]  # 1 us to 5000 s
 
 
@@ -44,8 +45,9 @@ def stamp(at: datetime, *, milliseconds: bool = False) -> str:
 
 
 def rate(count: int, seconds: float) -> float:
-    """Return events per second, 0 for no time."""
-    return round(count / seconds, 1) if seconds > 0 else 0.0
+    """Return events per second, 0 for no time; of slow ones three digits."""
+    found = count / seconds if seconds > 0 else 0.0
+    return round(found, 1) if found >= _SLOW else float(f"{found:.3g}")
 
 
 def seconds_of(value: float) -> float:

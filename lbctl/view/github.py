@@ -71,9 +71,8 @@ def step_summary(report: Report, checks: Sequence[Check]) -> str:
 def _figures(report: Report) -> Sequence[str]:
     histogram = report.latency
     times = [*histogram.quantiles(_QUANTILES), float(histogram.max_us)] if histogram.total else [None] * 4
-    done = report.completed / report.elapsed_s if report.elapsed_s > 0 else 0.0
     failed = f"{report.errors:,} ({error_rate(report.errors, report.ended)})"
-    return (f"{report.completed:,}", rate(done), f"{report.ok:,}", failed, *map(duration, times))
+    return (f"{report.completed:,}", rate(report.throughput), f"{report.ok:,}", failed, *map(duration, times))
 
 
 def _title(check: Check) -> str:

@@ -24,7 +24,7 @@ def _method(row: MethodRow, report: Report) -> Document:
         "ok": row.ok,
         "errors": row.errors,
         "cancelled": row.cancelled,
-        "rps": rate(row.requests, report.elapsed_s),
+        "rps": rate(row.ok + row.errors, report.elapsed_s),
         "codes": {code.name: count for code, count in row.codes.items()},
         "latency_ms": latency_ms(row.latency),
     }

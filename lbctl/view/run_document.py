@@ -7,7 +7,7 @@ from collections.abc import Mapping
 
 from lbctl import __version__
 from lbctl.model import Code
-from lbctl.stats.report import BackendRow, Balance, ErrorGroup, Explanation, Load, Repeated, Report, Warmed
+from lbctl.stats.report import BackendRow, Balance, ErrorGroup, Explanation, Load, Repeated, Report, Sent, Warmed
 from lbctl.view.confidence import backend_confidence, confidence, is_drawn
 from lbctl.view.figures import Document, histogram, latency_ms, micros, rate, ratio, stamp
 from lbctl.view.methods import methods
@@ -33,12 +33,13 @@ def run_document(report: Report) -> Document:
         "policy_options": dict(report.policy_options),
         "hash_key": report.hash_key,
         "started_at": stamp(report.started_at),
-        "duration_s": micros(report.elapsed_s),  # rps is requests by this also in a run of 1 ms
+        "duration_s": micros(report.elapsed_s),  # rps is ok + errors by this also in a run of 1 ms
         "end_reason": report.end_reason,
         "stopped_by": report.stopped_by or None,
         "seed": report.seed,
         "load": _load(report.load),
         "warmup": _warmup(report.warmed),
+        "issuing": _issuing(report.sent),
         "at_end": {"concurrency": report.concurrency, "rps": report.rps},
         **_totals(report),
         "codes": _codes(report.codes),
@@ -82,7 +83,7 @@ def _totals(report: Report) -> Document:
         "retries": report.retries,
         "amplification": ratio(report.amplification),
         "modelled_amplification": ratio(report.modelled_amplification),
-        "rps": rate(report.completed, report.elapsed_s),
+        "rps": rate(report.ended, report.elapsed_s),
     }
 
 
@@ -111,6 +112,12 @@ def _warmup(warmed: Warmed | None) -> Document | None:
     if warmed is None:
         return None
     return {"requests": warmed.requests, "errors": warmed.errors, "duration_s": micros(warmed.seconds)}
+
+
+def _issuing(sent: Sent | None) -> Document | None:
+    if sent is None:
+        return None
+    return {"duration_s": micros(sent.seconds), "ended": sent.ended, "rps": rate(sent.ended, sent.seconds)}
 
 
 def _codes(codes: Mapping[Code, int]) -> dict[str, int]:

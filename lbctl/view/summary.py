@@ -87,13 +87,13 @@ def _stopped(report: Report, look: Look) -> list[str]:
 
 def _totals(report: Report, look: Look, *, verbose: bool) -> list[str]:
     style = look.style
-    done = report.completed / report.elapsed_s if report.elapsed_s > 0 else 0.0
     share = f"({report.ok / report.ended * 100:.2f}%)" if report.ended else ""
     failed = f"errors {report.errors:,} ({error_rate(report.errors, report.ended)})"
     role = style.err if report.errors else ""
+    pace = f"({rate(report.throughput)}/s), {_mode(report)}"
     lines = [
         look.paint(style.bold, "Summary"),
-        f"  requests  {report.completed:>9,} in {_seconds(report.elapsed_s)} ({rate(done)}/s), {_mode(report)}",
+        f"  requests  {report.completed:>9,} in {_seconds(report.elapsed_s)} {pace}",
         f"  ok        {report.ok:>9,} {share:<9}  {look.paint(role, failed)}    cancelled {report.cancelled:,}",
     ]
     extra = [

@@ -46,7 +46,7 @@ async def test_the_report_of_an_open_loop_says_so() -> None:
         assert report.starts is not None
         assert (report.starts.late, report.starts.delays.total) == (29, 31)
         warnings = report.generator.warnings
-        assert [text.partition(" ")[0] for text in warnings] == ["24", "94%"]
+        assert [text.partition(" ")[0] for text in warnings[:2]] == ["24", "94%"]  # the machine may add some
 
 
 async def test_a_timed_run_ends_when_its_time_is_over_and_its_calls_are_done() -> None:

@@ -5,18 +5,21 @@ import pytest
 from lbctl.balance.policies.table import POLICIES
 from lbctl.load.warnings import (
     milliseconds,
+    on_cancelled,
     on_concurrency,
     on_connections,
     on_drift,
     on_drops,
     on_refusals,
     on_starts,
+    on_tail,
     on_waits,
 )
 from lbctl.stats.drift import TOO_FEW, Drift
 from lbctl.stats.histogram import Histogram
-from lbctl.stats.report import Starts, Wait, Wire
+from lbctl.stats.report import Sent, Starts, Wait, Wire
 from lbctl.stats.samples import Sample
+from lbctl.stats.tally import BackendTally
 from lbctl.view.text import duration
 
 
@@ -134,3 +137,25 @@ def test_fewer_calls_in_flight_than_backends_tell_a_policy_nothing_that_goes_by_
 @pytest.mark.parametrize("policy", ["round_robin", "smooth_wrr", "p2c_ewma", "peak_ewma", "fastest", "prequal"])
 def test_policies_that_go_by_more_than_calls_in_flight_do_not_need_many(policy: str) -> None:
     assert list(on_concurrency(POLICIES[policy], 1, 30)) == []
+
+
+def test_calls_that_outlasted_the_grace_time_are_said_and_where_they_were() -> None:
+    slow, quick = (BackendTally(address, address) for address in ("10.0.0.1:1", "10.0.0.2:1"))
+    slow.cancelled, quick.cancelled = 19, 1
+    assert list(on_cancelled(0, [slow], 5.0)) == []
+    assert list(on_cancelled(20, [quick, slow], 5.0)) == [
+        "20 calls were cancelled without an answer after 5s of grace (19 of them at 10.0.0.1:1): latency leaves them"
+        " out, although they took longer; --grace waits longer, a shorter -t makes errors of them"
+    ]
+    assert next(on_cancelled(1, [], 0.5)).startswith("1 call was cancelled without an answer after 0.5s of grace: ")
+
+
+def test_a_run_that_waited_long_for_its_last_calls_says_what_its_rate_was_before() -> None:
+    assert list(on_tail(None, 2.5)) == []
+    assert list(on_tail(Sent(2.0, 0), 2.5)) == []  # all that was sent was in flight at once
+    assert list(on_tail(Sent(0.05, 10), 0.2)) == []
+    assert list(on_tail(Sent(9.5, 900), 10.0)) == []
+    assert list(on_tail(Sent(2.0, 361), 2.5)) == [
+        "nothing was sent in the last 500ms of 2.50s, which waited for calls in flight: the rate is that of the whole"
+        " time, 180.5/s until then"
+    ]

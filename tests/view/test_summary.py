@@ -86,7 +86,7 @@ def test_what_is_longer_than_a_line_goes_on_below_and_is_not_cut() -> None:
 
 def test_a_short_run_has_a_duration_and_a_slow_one_a_rate() -> None:
     assert "in 4.5ms (" in summary(sample(1, elapsed_s=0.0045))
-    assert "in 80.0s (0.05/s)" in summary(sample(1, elapsed_s=80.0, completed=4))
+    assert "in 80.0s (0.05/s)" in summary(sample(1, elapsed_s=80.0, completed=4, ok=4, errors=0))
 
 
 def test_counts_that_are_more_even_than_chance_are_said_to_be_and_the_figures_are_below() -> None:

@@ -9,11 +9,13 @@ from collections.abc import Iterator
 from lbctl import __version__
 from lbctl.stats.report import Report
 from lbctl.stats.saved import report_from
+from lbctl.stats.searched import FAILED, INTERRUPTED
 from lbctl.view.distribution import test_lines, verdict_words
 from lbctl.view.figures import stamp
 from lbctl.view.html import tables
 from lbctl.view.html.markup import Child, Html, data, el, text
 from lbctl.view.html.methods import methods
+from lbctl.view.html.search import rate_search
 from lbctl.view.html.style import STYLE
 from lbctl.view.html.times import by_percentile_chart, histogram_chart, over_time
 from lbctl.view.load_words import pace_of
@@ -25,6 +27,7 @@ from lbctl.view.theme import PLAIN, UNICODE, Look
 
 POLICY = "default-src 'none'; style-src 'unsafe-inline'; img-src data:"
 _LOOK = Look(PLAIN, UNICODE)
+_ENDED = {FAILED: "err", INTERRUPTED: "none"}
 _ENDS = {
     "aborted": "stopped by --abort-on",
     "max_errors": "stopped by --max-errors",
@@ -40,6 +43,7 @@ def run_page(report: Report) -> str:
         f"{report.name + ': ' if report.name else ''}{report.service} {report.method}, {report.policy}",
         _title(report, document),
         _verdict(report),
+        None if report.search is None else rate_search(report.search),
         _tiles(report),
         section("Distribution", tables.distribution(report), note=_tests(report)),
         _methods(report),
@@ -127,8 +131,14 @@ def _verdict(report: Report) -> Html:
     word, reason = verdict_words(report, _LOOK)
     kind = {"balanced": "ok", "SKEWED": "err"}.get(word, "none")
     lines = [el("p", el("strong", word[:1].upper() + word[1:]), reason or None, cls=kind)]
+    if report.search is not None:
+        lines.insert(
+            0,
+            el("p", el("strong", "Highest rate"), report.search.conclusion, cls=_ENDED.get(report.search.ended, "ok")),
+        )
     lines += [el("p", line) for line in _judgements(report)]
     failed = any(not each.ok for each in (*report.thresholds, *report.abort_on))
+    failed |= report.search is not None and report.search.ended == FAILED
     if failed or report.end_reason == "error":
         kind = "err"
     elif kind == "ok" and (report.errors or report.dropped or report.generator.warnings):
@@ -163,10 +173,9 @@ def _tiles(report: Report) -> Html:
     values: list[float | None] = [None] * 3
     if times.total:
         values = [*times.quantiles((0.5, 0.9, 0.99))]
-    done = report.completed / report.elapsed_s if report.elapsed_s > 0 else 0.0
     tiles = [
         ("Requests", f"{report.completed:,}", f"in {_took(report)}"),
-        ("Throughput", f"{rate(done, 3)}/s", f"{report.attempts:,} attempts" if report.retries else ""),
+        ("Throughput", f"{rate(report.throughput, 3)}/s", f"{report.attempts:,} attempts" if report.retries else ""),
         ("Errors", f"{report.errors:,}", error_rate(report.errors, report.ended)),
         *((name, duration(value), "") for name, value in zip(("p50", "p90", "p99"), values, strict=True)),
         ("Max", duration(times.max_us) if times.total else NONE, ""),
