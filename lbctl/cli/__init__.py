@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Callable, Sequence
-from typing import Annotated, NoReturn
+from collections.abc import Callable, Mapping, Sequence
+from typing import Annotated, Any, NoReturn
 
 import typer
 
 from lbctl import __version__
+from lbctl.cli.completion_sources import command_names
 from lbctl.cli.failures import guarded
-from lbctl.cli.flags import GroupedCommand
+from lbctl.cli.flags import GroupedCommand, argument
 from lbctl.cli.help import Listed, first_contact, root_help
 from lbctl.cli.options import root_options
 
@@ -30,6 +31,7 @@ LISTED: tuple[Listed, ...] = (
     Listed("change", "drain", "take instances out of the rotation of every client", "drain", "DRAIN"),
     Listed("change", "undrain", "put drained instances back as they were", "drain", "UNDRAIN"),
     Listed("try", "demo", "start etcd and gRPC backends on this machine", "demo"),
+    Listed("more", "completion", "print the completion script of a shell: bash, zsh, fish, powershell", "completion"),
 )
 
 
@@ -43,6 +45,10 @@ def main(arguments: Sequence[str] | None = None) -> NoReturn:
 
 def run(arguments: Sequence[str]) -> int:
     """Run one command line and return its exit status; nothing is raised."""
+    if list(arguments[:1]) == [_ASKED]:
+        from lbctl.cli.completion import complete
+
+        return complete(arguments[1:])
     app = build(arguments)
     return guarded(lambda: app(args=list(arguments), prog_name="lbctl", standalone_mode=False))
 
@@ -54,7 +60,7 @@ def build(arguments: Sequence[str]) -> typer.Typer:
     """
     first = arguments[0] if arguments else ""
     known = {listed.name for listed in LISTED}
-    alone = first in known or first in ("", "-h", "--help", "-V", "--version", "help", "version")
+    alone = first in known or first in ("", "-h", "--help", "-V", "--version", *OTHERS)
     app = typer.Typer(
         name="lbctl",
         add_completion=False,
@@ -62,15 +68,15 @@ def build(arguments: Sequence[str]) -> typer.Typer:
         rich_markup_mode="rich" if sys.stdout.isatty() else None,
         context_settings={"help_option_names": ["-h", "--help"]},
     )
-    app.callback(invoke_without_command=True, add_help_option=False)(_root)
+    app.callback(invoke_without_command=True, add_help_option=False)(root)
     for listed in LISTED:
         if alone and listed.name != first:
             app.command(listed.name)(_unmeant)
         else:
             command = listed.load()
             app.command(listed.name, cls=GroupedCommand, help=command.help, **command.options)(command.function)
-    app.command("version")(_version)
-    app.command("help")(_help)
+    for name, function in OTHERS.items():
+        app.command(name)(function)
     return app
 
 
@@ -96,7 +102,7 @@ def _flag(*names: str, text: Callable[[], str]) -> object:
 
 
 @root_options
-def _root(
+def root(
     context: typer.Context,
     help_: Annotated[bool, _flag("-h", "--help", text=lambda: root_help(LISTED))] = False,
     version: Annotated[bool, _flag("-V", "--version", text=lambda: f"lbctl {__version__}")] = False,
@@ -111,6 +117,13 @@ def _version() -> None:
     _print(f"lbctl {__version__}")
 
 
-def _help(command: Annotated[str | None, typer.Argument(metavar="COMMAND", show_default=False)] = None) -> int:
+def _help(
+    command: Annotated[str | None, argument(metavar="COMMAND", text="which one", completes=command_names)] = None,
+) -> int:
     """Help for lbctl or for one command."""
     return run(["--help"] if command is None else [command, "--help"])
+
+
+# Commands that are not worth a module.
+OTHERS: Mapping[str, Callable[..., Any]] = {"version": _version, "help": _help}
+_ASKED = "__complete"  # by the script of a shell

@@ -1,10 +1,14 @@
-"""What etcd and backends say of services, within 300 ms in all, or from the cache."""
+"""What etcd and backends say of services, within 300 ms in all, or from the cache.
+
+``LBCTL_COMPLETION_TIMEOUT`` is another limit, for those who live far away.
+"""
 
 from __future__ import annotations
 
 import asyncio
+import functools
 import os
-from collections.abc import Coroutine, Iterable, Sequence
+from collections.abc import Coroutine, Iterable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import replace
 from pathlib import Path
@@ -16,6 +20,7 @@ from lbctl.cli.completion_cache import Cache
 from lbctl.cli.completion_values import Typed
 from lbctl.cli.config import config_paths, read_config
 from lbctl.cli.settings import Settings, resolve
+from lbctl.cli.values import parse_duration
 from lbctl.clock import SystemClock
 from lbctl.discovery.names import find
 from lbctl.errors import LbctlError
@@ -29,11 +34,18 @@ T = TypeVar("T")
 Methods = tuple[tuple[str, str], ...]  # package.Service/Method, and what streams
 
 
+def limit_s(environ: Mapping[str, str]) -> float:
+    """How long anybody outside of this process may take."""
+    with suppress(ValueError):
+        return parse_duration(environ["LBCTL_COMPLETION_TIMEOUT"]) if "LBCTL_COMPLETION_TIMEOUT" in environ else LIMIT_S
+    return LIMIT_S
+
+
 class Budget:
     """The time that this press of Tab has for everything outside of this process."""
 
-    def __init__(self) -> None:
-        self._left_s = LIMIT_S
+    def __init__(self, seconds: float) -> None:
+        self._left_s = seconds
 
     def run(self, work: Coroutine[Any, Any, T]) -> T | None:
         """The result, or None where it is not there in time or the work failed."""
@@ -46,7 +58,10 @@ class Budget:
             self._left_s -= (SystemClock.now_ns() - begun) / 1e9
 
 
-_BUDGET = Budget()
+@functools.cache
+def budget() -> Budget:
+    """The one of this process: it answers one press."""
+    return Budget(limit_s(os.environ))
 
 
 def services_of(typed: Typed) -> tuple[Service, ...]:
@@ -57,7 +72,10 @@ def services_of(typed: Typed) -> tuple[Service, ...]:
     cache, question = Cache(os.environ, SystemClock.wall()), _question(settings)
     kept = cache.get(question)
     if kept is None:
-        found = _BUDGET.run(_read(settings))
+        import lbctl.discovery.directory
+        import lbctl.etcd.client  # noqa: F401 - what imports take is not etcd's time
+
+        found = budget().run(_read(settings))
         if found is None:
             return ()
         kept = [_packed(each) for each in found]
@@ -90,7 +108,9 @@ def methods_of(typed: Typed) -> Methods:
     ]
     kept = cache.get(question)
     if kept is None:
-        kept = _BUDGET.run(_ask(instances, settings))
+        import lbctl.rpc.offers  # noqa: F401 - likewise
+
+        kept = budget().run(_ask(instances, settings))
         if not kept:
             return ()
         cache.put(question, kept)
@@ -206,7 +226,8 @@ async def _ask(instances: Iterable[Instance], settings: Settings) -> list[tuple[
 
     reaching = Reaching(settings.reach, discovered=settings.reach.authority is None)
     tasks = [
-        asyncio.ensure_future(described(each.endpoint, reaching.access(each), timeout_s=LIMIT_S)) for each in instances
+        asyncio.ensure_future(described(each.endpoint, reaching.access(each), timeout_s=limit_s(os.environ)))
+        for each in instances
     ]
     try:
         for answer in asyncio.as_completed(tasks):

@@ -14,6 +14,24 @@ if TYPE_CHECKING:
     from lbctl.model import Instance, Service
 
 
+def command_names(typed: Typed) -> Iterator[Candidate]:
+    """The commands there are."""
+    from lbctl.cli.completion_table import commands
+
+    yield from (Candidate(name, about) for name, about in commands())
+
+
+def formats(typed: Typed) -> Iterator[Candidate]:
+    """Every format that any command has."""
+    from lbctl.cli.completion_table import commands, syntax_of
+
+    for name, _ in commands():
+        syntax = syntax_of(name)
+        output = syntax.options.get("--output") if syntax is not None else None
+        if output is not None and output.completes is not None:
+            yield from output.completes(typed)
+
+
 def services(typed: Typed) -> Iterator[Candidate]:
     """Names that mean one service; key prefixes where one is being typed."""
     if typed.hosts:

@@ -30,7 +30,8 @@ class Command:
     def help(self) -> str:
         """The help text in the form typer leaves alone: a paragraph that starts with a backspace is not rewrapped."""
         lines = "\n".join(f"  {example}" for example in self.examples)
-        return f"{self.about}\n\n\b\nExamples:\n{lines}"
+        parts = [*self.about.split("\n\n"), f"Examples:\n{lines}"]
+        return "\n\n".join(f"\b\n{part}" if "\n  " in part else part for part in parts)
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,8 +71,9 @@ def root_help(commands: Iterable[Listed]) -> str:
     lines += [
         "",
         "More:",
-        "  help [COMMAND]    this text, or the help of one command (same as COMMAND --help)",
-        "  version           print the version (same as -V, --version)",
+        "  help        this text; help COMMAND: that of one command (same as COMMAND --help)",
+        "  version     print the version (same as -V, --version)",
+        *(f"  {row.name:<12}{row.summary}" for row in listed if row.group == "more"),
         "",
         "Options of every command, before or after its name:",
         "  --config FILE     settings file (default ./lbctl.yaml and the user's lbctl/config.yaml)",

@@ -12,7 +12,7 @@ from typing import Annotated, Any, TypeAlias, get_type_hints
 
 import typer
 
-from lbctl.cli.completion_sources import prefixes
+from lbctl.cli.completion_sources import formats, prefixes
 from lbctl.cli.completion_values import free, words
 from lbctl.cli.config import config_paths, read_config
 from lbctl.cli.connection_options import BackendOptions
@@ -96,7 +96,7 @@ class _Etcd:
 
 def _formats(outputs: Sequence[str]) -> object:
     text = f"output format: {', '.join(outputs)} (default {outputs[0]})" if outputs else "output format"
-    known = words(*outputs)
+    known = words(*outputs) if outputs else formats
     return Annotated[str | None, option("-o", "--output", text=text, metavar="FORMAT", panel=_SHOW, completes=known)]
 
 

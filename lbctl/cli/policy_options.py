@@ -45,13 +45,12 @@ def parse_policy_opts(text: str) -> tuple[tuple[str, str], ...]:
 
 
 def policies(typed: Typed) -> Iterator[Candidate]:
-    """What ``--policy`` may be: names with what each does, and where an alias is being typed that; as completions."""
+    """What ``--policy`` may be: names with what each does, and aliases where no name begins so; as completions."""
     from lbctl.balance.policies.table import BY_NAME, GRPC_POLICIES, POLICIES
 
-    yield from (Candidate(each.name, each.summary) for each in POLICIES.values())
-    if typed.last("engine") == "grpcio":
-        yield from (Candidate(each.name, each.summary) for each in GRPC_POLICIES.values())
-    if typed.text:
+    known = [*POLICIES.values(), *(GRPC_POLICIES.values() if typed.last("engine") == "grpcio" else ())]
+    yield from (Candidate(each.name, each.summary) for each in known)
+    if not any(each.name.startswith(typed.text) for each in known):
         yield from (Candidate(name, f"{each.name}: {each.summary}") for name, each in BY_NAME.items())
 
 

@@ -12,7 +12,7 @@ import pytest
 from lbctl import __version__
 from lbctl.cli import LISTED
 from lbctl.cli.failures import guarded, internal_errors
-from lbctl.cli.layouts import LAYOUTS
+from lbctl.cli.layouts import LAYOUTS, WRITERS
 from lbctl.errors import CannotCall, ExitCode, NotFound, RegistryError, UsageError
 from tests.cli.conftest import Lbctl
 
@@ -30,6 +30,13 @@ def test_help_loads_nothing_heavy_either(arguments: list[str]) -> None:
     code = f"import lbctl.cli, sys; lbctl.cli.run({arguments!r}); print([m for m in {HEAVY!r} if m in sys.modules])"
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert done.stdout.endswith("\n[]\n")
+
+
+def test_the_names_of_layouts_are_those_there_are() -> None:
+    from lbctl.discovery.codecs import CODECS
+
+    assert ("auto", *(codec.name for codec in CODECS)) == LAYOUTS
+    assert tuple(codec.name for codec in CODECS if codec.write is not None) == WRITERS
 
 
 def test_lbctl_alone_says_in_twelve_lines_what_it_is_and_where_to_start(lbctl: Lbctl) -> None:

@@ -1,0 +1,48 @@
+# bash completion of lbctl, made by: lbctl completion bash
+
+_lbctl() {
+    local program=${1/#\~\//$HOME/} line about
+    type -P -- "$program" >/dev/null || program=lbctl
+    COMPREPLY=()
+    if [[ $2 == *[\$\`]* ]]; then # a variable, a command: bash knows those
+        compopt -o bashdefault -o default 2>/dev/null
+        return
+    fi
+    {
+        IFS= read -r about
+        while IFS= read -r line; do COMPREPLY+=("$line"); done
+    } <<<"$("$program" __complete bash "${COMP_LINE:0:COMP_POINT}" "${COMP_LINE:COMP_POINT}" \
+        "$COMP_WORDBREAKS" 2>/dev/null </dev/null)"
+    case $about in
+        delegate*) _lbctl_delegate "${about#delegate }" ;;
+        *nospace*) compopt -o nospace 2>/dev/null ;;
+    esac
+    case $about in *filenames*) compopt -o filenames 2>/dev/null ;; esac
+}
+
+# The command that begins with this word of the line is none of lbctl.
+_lbctl_delegate() {
+    local skipped rest=${COMP_LINE:0:COMP_POINT} place
+    COMPREPLY=()
+    if declare -F _comp_command_offset >/dev/null || declare -F _command_offset >/dev/null; then
+        # they count words as readline splits them
+        for ((place = 0, skipped = 0; place < COMP_CWORD; place++)); do
+            [[ ${COMP_WORDS[place]} == -- ]] && skipped=$((place + 1))
+        done
+        if ((skipped)); then
+            if declare -F _comp_command_offset >/dev/null; then
+                _comp_command_offset "$skipped"
+            else
+                _command_offset "$skipped"
+            fi
+            return
+        fi
+    fi
+    if [[ ${rest%%*([[:space:]])} == *' --' ]] || ((COMP_CWORD <= $1)); then
+        while IFS= read -r line; do COMPREPLY+=("$line"); done <<<"$(compgen -c -- "${COMP_WORDS[COMP_CWORD]}")"
+    else
+        compopt -o bashdefault -o default 2>/dev/null
+    fi
+}
+
+complete -o nosort -F _lbctl lbctl 2>/dev/null || complete -F _lbctl lbctl # bash before 4.4 sorts
