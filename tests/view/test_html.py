@@ -19,6 +19,7 @@ from lbctl.stats.outcome import Outcome
 from lbctl.stats.regression import parse_limits
 from lbctl.stats.report import ErrorGroup, Report
 from lbctl.stats.samples import Sample, Times
+from lbctl.stats.searched import Probe, RateSearch
 from lbctl.view.html.axes import linear, percentiles, seconds, times
 from lbctl.view.html.charts import bins, by_percentile
 from lbctl.view.html.comparison import comparison_page
@@ -95,7 +96,26 @@ def hostile() -> Report:
         generator=replace(report.generator, warnings=(NASTY,)),
         samples=SAMPLES,
         thresholds=(Outcome(NASTY, False, 1.0, NASTY, 2.0, NASTY, NASTY),),
+        search=searched(NASTY, reason=NASTY).search,
     )
+
+
+def searched(expr: str = "p99<20ms", *, ended: str = "found", reason: str = "p99 31ms") -> Report:
+    """A run that a search found, after probes at three rates."""
+
+    def probe(rate: float, p99_ms: float, verdict: str, why: str = "") -> Probe:
+        errors = Outcome("error_rate<1%", True, 0.0, "%", 1.0)
+        return Probe(
+            rate, min(rate, 300.0), int(rate), int(rate), 0, 0, 0, 2.0, p99_ms, 0.2, 0.0, verdict, why,
+            outcomes=(Outcome(expr, verdict == "holds", p99_ms, "ms", 20.0), errors),
+        )  # fmt: skip
+
+    probes = (
+        probe(100.0, 5.0, "holds"), probe(400.0, 31.0, "fails", reason), probe(200.0, 12.0, "holds"),
+        probe(300.0, 25.0, "limited", "generator 93% busy"),
+    )  # fmt: skip
+    found = RateSearch((expr, "error_rate<1%"), 5.0, 0.05, ended, 200.0, 300.0, probes)
+    return replace(sample(3, end_reason="duration", in_flight=0), samples=SAMPLES, search=found)
 
 
 NAMES = (*REPORTS, "hostile", "compared")
@@ -239,3 +259,41 @@ def test_groups_beyond_the_colours_are_dashed() -> None:
     page = comparison_page(compare(grouped(runs, each=True)))
     assert "line g0 again" in page
     assert PurePath("8.json").stem in Page(page).words
+
+
+def test_a_search_shows_its_curve_with_what_held_and_the_rate_that_was_found() -> None:
+    page = run_page(searched())
+    words = " ".join(Page(page).words.split())
+    assert "Highest rate200/s holds, 300/s does not" in words
+    assert "All else on this page is of the run at 200/s." in words
+    dots = re.findall(r'class="dot ([a-z-]+)" style="left:([\d.]+)%;bottom:([\d.]+)%" title="([^"]*)">(.)<', page)
+    assert [(role, glyph) for role, *_, glyph in dots] == [
+        ("is-ok", "●"), ("is-err", "×"), ("is-ok", "●"), ("is-warn", "▲")
+    ] * 2  # fmt: skip
+    (left, _), (right, highest) = ((float(dots[place][1]), float(dots[place][2])) for place in (0, 1))
+    assert right == pytest.approx(4 * left, abs=0.05)  # 100/s and 400/s, on an axis from 0
+    assert highest == max(float(each[2]) for each in dots[:4])
+    assert dots[1][3] == "400/s, p99 31ms, 400 calls, fails: p99 31ms"
+    done = [float(each[2]) for each in dots[4:]]
+    assert done[1] == done[3]  # 400/s were asked for, and 300/s done
+    assert page.count('class="level"') == 1  # of the errors there is nothing to draw
+    (again,) = content_of("x.html", page.encode()).runs
+    assert again.report.search == searched().search
+
+
+@pytest.mark.parametrize(
+    ("ended", "kind"), [("found", "warn"), ("at_least", "warn"), ("failed", "err"), ("interrupted", "warn")]
+)
+def test_a_search_that_found_nothing_is_a_failure(ended: str, kind: str) -> None:
+    page = run_page(searched(ended=ended))
+    assert f'<section class="verdict {kind}">' in page
+
+
+def test_a_search_of_one_probe_has_no_curve() -> None:
+    report = searched()
+    assert report.search is not None
+    page = run_page(replace(report, search=replace(report.search, probes=report.search.probes[:1])))
+    assert "Rate search" in page
+    assert 'class="dot' not in page
+    none = run_page(replace(report, search=replace(report.search, probes=(), low=None, ended="interrupted")))
+    assert "interrupted before anything was known" in none

@@ -32,8 +32,8 @@ class Bin(NamedTuple):
     calls: int
 
 
-def chart(label: str, x: Axis, y: Axis, *drawn: Html, marks: Sequence[Mark] = ()) -> Html:
-    """A chart: what is drawn over a grid, labels on both axes, marks with their words."""
+def chart(label: str, x: Axis, y: Axis, *drawn: Html, marks: Sequence[Mark] = (), over: Sequence[Html] = ()) -> Html:
+    """A chart: what is drawn over a grid, labels on both axes, marks with their words; ``over`` is not stretched."""
     grid = [el("line", cls="grid", x1=0, x2=_SIDE, y1=_down(y, value), y2=_down(y, value)) for value, _ in y.ticks]
     lines = [el("line", cls="at", x1=_right(x, each.at), x2=_right(x, each.at), y1=0, y2=_SIDE) for each in marks]
     svg = el(
@@ -46,7 +46,7 @@ def chart(label: str, x: Axis, y: Axis, *drawn: Html, marks: Sequence[Mark] = ()
     )
     ups = [el("span", words, style=f"bottom:{y.at(value):.2%}") for value, words in y.ticks]
     along = [el("span", words, cls=_edge(x.at(value)), style=f"left:{x.at(value):.2%}") for value, words in x.ticks]
-    plot = el("div", svg, *_mark_words(x, marks), cls="plot")
+    plot = el("div", svg, *over, *_mark_words(x, marks), cls="plot")
     return el("div", el("div", *ups, cls="y"), plot, el("div", *along, cls="x"), cls="chart")
 
 
@@ -86,6 +86,18 @@ def line(points: Iterable[tuple[float, float | None]], x: Axis, y: Axis, cls: st
     if len(parts) == 1:
         parts.append("h0.1")
     return el("path", *([el("title", title)] if title else []), cls=f"line {cls}".strip(), d=Html("".join(parts)))
+
+
+def level(value: float, y: Axis, title: str) -> Html:
+    """A dashed line at a value of the vertical axis."""
+    place = _down(y, value)
+    return el("g", el("title", title), el("line", cls="level", x1=0, x2=_SIDE, y1=place, y2=place))
+
+
+def dot(at: float, value: float, x: Axis, y: Axis, glyph: str, cls: str, title: str) -> Html:
+    """A sign at a place; it keeps its form whatever the chart is stretched to."""
+    where = f"left:{x.at(at):.2%};bottom:{y.at(value):.2%}"
+    return el("span", glyph, cls=f"dot {cls}".strip(), style=where, title=title)
 
 
 def area(points: Sequence[tuple[float, float | None]], x: Axis, y: Axis) -> Html:

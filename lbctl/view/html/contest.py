@@ -51,7 +51,7 @@ def _share(found: Standing, address: str, widest: float) -> Child:
     due = part.expected if found.stated else None
     mark = None if due is None else el("b", style=f"left:{min(due / widest, 1.0):.2%}")
     bar = el("span", el("i", style=f"width:{part.share / widest:.2%}"), mark, cls="bar")
-    words = f"{part.share:.1%}" if due is None else f"{part.share:.1%} of {due:.1%}"
+    words = f"{part.share:.1%}" if due is None else f"{part.share:.1%}, due {due:.1%}"
     return el("div", el("small", words), bar)
 
 

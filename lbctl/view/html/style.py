@@ -92,13 +92,17 @@ svg * { vector-effect: non-scaling-stroke; }
 .grid { stroke: var(--grid); stroke-width: 1; }
 .line { fill: none; stroke: var(--accent); stroke-width: 2; stroke-linejoin: round; }
 .line.latency { stroke: var(--latency); } .line.p50 { stroke: var(--latency); stroke-width: 1; opacity: 0.75; }
-.line.err { stroke: var(--err); stroke-width: 1.5; }
+.line.curve { stroke: var(--muted); stroke-width: 1.5; } .line.err { stroke: var(--err); stroke-width: 1.5; }
 .line.thin { stroke: var(--muted); stroke-width: 1; opacity: 0.55; }
 .line.thin:hover { stroke: var(--text); opacity: 1; stroke-width: 2; }
 .area { fill: var(--accent); opacity: 0.12; } .column { fill: var(--latency); opacity: 0.8; }
 .column:hover { opacity: 1; }
 .at { stroke: var(--muted); stroke-width: 1; stroke-dasharray: 3 3; } .event { stroke: var(--muted); stroke-width: 1; }
 .event.bad { stroke: var(--err); } .event.change { stroke: var(--warn); } .event.good { stroke: var(--ok); }
+.level { stroke: var(--err); stroke-width: 1.5; stroke-dasharray: 5 4; opacity: 0.8; }
+.dot { position: absolute; transform: translate(-50%, 50%); font-size: 13px; line-height: 1; font-weight: 700;
+  cursor: default; }
+.swatch.limit { border-color: var(--err); border-top: 2px dashed var(--err); }
 .hit { stroke: transparent; stroke-width: 9; }
 .legend { display: flex; flex-wrap: wrap; gap: 2px 16px; margin: 8px 0 0 52px; font-size: 12px; color: var(--muted); }
 .swatch { display: inline-block; width: 14px; height: 0; border-top: 3px solid var(--accent); vertical-align: middle;
