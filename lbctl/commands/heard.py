@@ -17,6 +17,7 @@ class Handling(ExitStack):
     def __init__(self, handler: Callable[[int], None]) -> None:
         super().__init__()
         self._handler = handler
+        self.handled: list[int] = []
 
     def __enter__(self) -> Self:
         loop = asyncio.get_running_loop()
@@ -27,6 +28,7 @@ class Handling(ExitStack):
             with suppress(NotImplementedError, RuntimeError, ValueError):  # Windows, or not the main thread
                 loop.add_signal_handler(number, self._handler, int(number))
                 self.callback(loop.remove_signal_handler, number)
+                self.handled.append(number)
         return self
 
 

@@ -7,10 +7,19 @@ import os
 import signal
 import subprocess
 import sys
+from collections.abc import Iterator
 
 import pytest
 
 from lbctl.commands.signals import Interrupts
+
+
+@pytest.fixture(autouse=True)
+def _handlers_as_before() -> Iterator[None]:
+    before = {number: signal.getsignal(number) for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)}
+    yield
+    for number, handler in before.items():
+        signal.signal(number, handler)
 
 
 async def heard(interrupts: Interrupts, number: signal.Signals) -> None:
@@ -85,3 +94,28 @@ asyncio.run(main())
 def test_the_third_signal_ends_the_process_whatever_it_waits_for() -> None:
     done = subprocess.run([sys.executable, "-c", THREE], capture_output=True, timeout=30, check=False)
     assert (done.returncode, done.stdout, done.stderr) == (128 + signal.SIGINT, b"", b"")
+
+
+AFTERWARDS = """
+import asyncio, os, signal
+from lbctl.commands.signals import Interrupts
+
+async def main():
+    with Interrupts() as interrupts:
+        os.kill(os.getpid(), signal.SIGINT)
+        while interrupts.first is None:
+            await asyncio.sleep(0)
+    os.kill(os.getpid(), signal.SIGINT)  # somebody pressed twice, and nothing was in flight
+    await asyncio.sleep(0)
+    return "the result"
+
+print(asyncio.run(main()), flush=True)
+os.kill(os.getpid(), signal.SIGINT)
+print("still there")
+"""
+
+
+@pytest.mark.e2e
+def test_a_second_signal_that_comes_while_the_result_is_written_does_not_lose_it_and_a_third_insists() -> None:
+    done = subprocess.run([sys.executable, "-c", AFTERWARDS], capture_output=True, text=True, timeout=30, check=False)
+    assert (done.returncode, done.stdout, done.stderr) == (128 + signal.SIGINT, "the result\n", "")
