@@ -151,6 +151,9 @@ class _Hand:
     def log(self, text: str) -> None:
         self._load.hand.log(text)
 
+    def recount(self) -> None:
+        self._tell()
+
     def pause(self) -> None:
         self._tell()
 

@@ -32,6 +32,10 @@ class Controls(Protocol):
         """Take the backend out of this client's rotation, or put it back."""
         ...
 
+    def recount(self) -> None:
+        """Begin anew with all counters at 0, once nothing is in flight."""
+        ...
+
     def log(self, text: str) -> None:
         """Note one line that something in the process wrote to standard error."""
         ...

@@ -30,6 +30,7 @@ class Hand:
     over: Callable[[], bool]
     stop: Callable[[], None]
     abort: Callable[[], None]
+    begin_anew: Callable[[], None]
 
     def pause(self) -> None:
         if not self.loop().paused and self.going():
@@ -61,6 +62,10 @@ class Hand:
     def drain(self, key: str, address: str) -> None:
         if not self.over():
             self.backends.drain(key, address)
+
+    def recount(self) -> None:
+        if self.going():
+            self.begin_anew()
 
     def log(self, text: str) -> None:
         self.note("log", None, text, "info")

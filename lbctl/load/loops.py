@@ -35,6 +35,7 @@ class Loop(Protocol):
     paused: bool
     closed: bool  # nothing may be issued: not begun yet, or over
     concurrency: int  # calls that may be in flight; 0 for no bound
+    factor: float  # of the rate that was asked for, by now
 
     @property
     def rps(self) -> float | None:
@@ -68,6 +69,10 @@ class Loop(Protocol):
 
     def scale(self, factor: float) -> str:
         """Multiply the load; returns what changed, in words."""
+        ...
+
+    def go_on_from(self, earlier: Loop) -> None:
+        """Before it begins: have the load of an earlier loop of this plan, and be paused if that is."""
         ...
 
     def finish(self) -> None:
@@ -107,6 +112,7 @@ class ClosedLoop:
     starts = None
     dropped = 0
     spun_ns = 0
+    factor = 1.0
 
     def __init__(self, plan: Plan, engine: Engine, connections: int) -> None:
         self.concurrency = plan.concurrency
@@ -166,6 +172,9 @@ class ClosedLoop:
         self.refill()
         return f"concurrency {before} -> {after}"
 
+    def go_on_from(self, earlier: Loop) -> None:
+        self.concurrency, self.paused = earlier.concurrency, earlier.paused
+
     def finish(self) -> None:
         self.close()
 
@@ -182,6 +191,7 @@ class OpenLoop:
         self.closed = True
         self.paused = False
         self.dropped = 0
+        self.factor = 1.0
         self.on_idle = self.on_sent = _nothing
         self._limit = plan.requests
         self._end_ns = NEVER_NS if plan.duration_s is None else round(plan.duration_s * 1e9)
@@ -291,8 +301,15 @@ class OpenLoop:
         at_ns = self._at_ns()
         noun, before = self._pacer.words(at_ns)
         self._pacer = self._pacer.scaled(factor, self._planned, at_ns)
+        self.factor *= factor
         self._turn()
         return f"{noun} {before} -> {self._pacer.words(at_ns)[1]}"
+
+    def go_on_from(self, earlier: Loop) -> None:
+        self.paused = earlier.paused
+        if earlier.factor != 1:
+            self.factor = earlier.factor
+            self._pacer = self._pacer.scaled(self.factor, 0, 0)
 
     def _at_ns(self) -> int:
         """The schedule's time now."""

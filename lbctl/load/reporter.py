@@ -45,6 +45,7 @@ from lbctl.stats.report import (
     Explanation,
     Load,
     MethodRow,
+    Recounted,
     Report,
     Sent,
     Streams,
@@ -81,6 +82,7 @@ class Reporter:
     explanation: Explanation | None = field(default=None, init=False)  # written by the run
     given_up: str = field(default="", init=False)  # likewise
     warmed: Warmed | None = field(default=None, init=False)  # likewise
+    recounted: Recounted | None = field(default=None, init=False)  # likewise
     sent: Sent | None = field(default=None, init=False)  # likewise
     waited_in_vain: bool = field(default=False, init=False)  # likewise: calls outlasted the grace time
     samples: Callable[[], Sequence[Sample]] = field(default=tuple, init=False)
@@ -159,6 +161,7 @@ class Reporter:
             samples=self.samples(),
             drift=self._drifted() if over else None,
             warmed=self.warmed,
+            recounted=self.recounted,
             warming=task.plan.warmup is not None and self.warmed is None,
             methods=tuple(_method_row(each) for each in self.accounts.methods),
         )

@@ -15,20 +15,18 @@ from lbctl.balance.policies.base import Call, Picker, Why
 from lbctl.balance.policies.table import GRPC_POLICIES
 from lbctl.clock import Clock
 from lbctl.errors import UsageError
-from lbctl.load.accounts import Accounts
 from lbctl.load.alarm import Alarms, best_alarm
-from lbctl.load.attempts import REPLAY_BUFFER, Attempts
 from lbctl.load.backends import Backends
 from lbctl.load.collector import without_collector
 from lbctl.load.delegation import Delegation
-from lbctl.load.engine import Engine
 from lbctl.load.engines import ENGINES, Dialling
 from lbctl.load.explanation import explanation
 from lbctl.load.guarding import Guarding
 from lbctl.load.hand import Hand, rotation
 from lbctl.load.health_watch import HealthWatch
-from lbctl.load.load_reports import LoadReports, beside, wants_trailers
+from lbctl.load.load_reports import LoadReports, beside
 from lbctl.load.loops import Loop, loop_for
+from lbctl.load.parts import dialling_of, engine_of
 from lbctl.load.plan import Plan, Task
 from lbctl.load.pulse import Pulse
 from lbctl.load.repeating import attempts_of
@@ -41,7 +39,7 @@ from lbctl.model import Event, Instance
 from lbctl.rpc.dial import TCP, Network
 from lbctl.rpc.link import Flusher
 from lbctl.stats.events import EventLog
-from lbctl.stats.report import Report, Sent, Warmed
+from lbctl.stats.report import Recounted, Report, Sent, Warmed
 from lbctl.stats.tally import Tally
 
 _COMPLETED: Final = "completed"
@@ -63,17 +61,18 @@ class Run:
         self._end_reason: str | None = None
         self._why = _COMPLETED
         self.was_stopped = False  # by somebody, whenever that was
+        self._begins_anew = False  # once nothing is in flight
         self._over = asyncio.Event()  # nothing is in flight and nothing will be
         self._timers: dict[str, asyncio.TimerHandle] = {}
         self._balancer = balancer = Balancer(task.policy, Random(task.seed), task.keys)
         self._attempts = attempts_of(task.repeating, Random(task.seed), clock)
         self._guarding = Guarding(task.guards, balancer, clock, task.seed, self.note)
         accounts = accounts_of(task.varying, tally, clock)
-        self._engine = _engine(task, balancer, accounts, flusher, clock, self._attempts, self._guarding)
+        self._engine = engine_of(task, balancer, accounts, flusher, clock, self._attempts, self._guarding)
         self._plan = task.plan.warming or task.plan  # what is issued now
         self._loop = self._made_loop()
         self._delegation: Delegation | None = None
-        self.backends = self._made_backends(tally, _dialling(task, flusher, clock, network))
+        self.backends = self._made_backends(tally, dialling_of(task, flusher, clock, network))
         self._pulse = Pulse(clock)
         self._reporter = Reporter(
             task, clock, self._engine, self._loop, accounts, balancer, self.backends, self._pulse, self._events
@@ -124,6 +123,7 @@ class Run:
             over=self._over.is_set,
             stop=self.stop,
             abort=self.abort,
+            begin_anew=self.begin_anew,
         )
 
     @property
@@ -228,6 +228,8 @@ class Run:
             await self._delegation.aclose()
 
     def _after(self, name: str, seconds: float, then: Callable[[], None]) -> None:
+        if name in self._timers:
+            self._timers[name].cancel()
         self._timers[name] = asyncio.get_running_loop().call_later(seconds, then)
 
     def _sweep(self) -> None:
@@ -278,11 +280,11 @@ class Run:
 
     def _idle(self) -> None:
         """Nothing is in flight, and the loop will issue nothing more."""
-        if self._is_counted:
+        if self._is_counted and not (self._begins_anew and self._why == _COMPLETED):
             self._stopwatch.stop()
             self._over.set()
         elif "measure" not in self._timers:  # in a turn of its own: whoever noticed has still to finish
-            self._after("measure", 0.0, self._measure)
+            self._after("measure", 0.0, self._measure_anew if self._is_counted else self._measure)
 
     def _measure(self) -> None:
         """The warm-up is over: count from here on."""
@@ -292,8 +294,43 @@ class Run:
         self._plan = self._task.plan
         self._recount()
         self._explain()
+        self._count_from_now()
+
+    def begin_anew(self) -> None:
+        """Have the plan begin anew and count from 0, with the load as it is by now, once nothing is in flight.
+
+        What is still in flight after the grace time is cancelled. A warm-up goes on.
+        """
+        if not self._is_counted or self._why != _COMPLETED or not self._stopwatch.began or self._begins_anew:
+            return
+        self._begins_anew = True
+        for name in ("duration", "backends"):
+            if name in self._timers:
+                self._timers.pop(name).cancel()
+        self._after("grace", self._task.grace_s, self._give_up_waiting)
+        self._loop.close()
+
+    def _measure_anew(self) -> None:
+        """Nothing is in flight any more."""
+        if self._why != _COMPLETED:
+            return self._idle()
+        self._begins_anew = False
+        reporter, errors = self._reporter, self._reporter.accounts.tally.errors
+        before = reporter.recounted or Recounted()
+        reporter.recounted = before.and_also(self._engine.issued, errors, self._stopwatch.elapsed_s())
+        self.note("rate", None, f"begun anew: {self._engine.issued:,} calls before that do not count", "change")
+        earlier = self._loop
+        self._recount()
+        self._loop.go_on_from(earlier)
+        if reporter.explanation is None:
+            self._explain()
+        return self._count_from_now()
+
+    def _count_from_now(self) -> None:
         self._started_at = self._clock.wall()
         self._stopwatch.restart()
+        if self._loop.paused:
+            self._stopwatch.pause()
         self._pulse.restart()
         self._sampling.restart()
         self._begin()
@@ -349,48 +386,3 @@ class Run:
             stopping=self._stopwatch.began and self._why != _COMPLETED and self._end_reason is None,
             end_reason=self._end_reason,
         )
-
-
-def _engine(
-    task: Task,
-    balancer: Balancer,
-    accounts: Accounts,
-    flusher: Flusher,
-    clock: Clock,
-    attempts: Attempts | None,
-    guarding: Guarding,
-) -> Engine:
-    return Engine(
-        balancer,
-        accounts,
-        flusher,
-        clock,
-        timeout_ns=task.plan.timeout_ns,
-        retry=task.retry,
-        judge=task.judge,
-        keys=task.keys,
-        attempts=attempts,
-        gate=guarding.gate,
-        varying=task.varying,
-    )
-
-
-def _dialling(task: Task, flusher: Flusher, clock: Clock, network: Network) -> Dialling:
-    """How the run's backends are connected."""
-    options = task.connection
-    if wants_trailers(task.policy):
-        options = replace(options, limits=replace(options.limits, load_reports=True))
-    if task.repeating.hedging is not None:
-        options = replace(options, limits=replace(options.limits, replay=REPLAY_BUFFER))
-    return Dialling(
-        task.request_for,
-        flusher,
-        clock,
-        # Jitter of reconnects has its own source: picks must not depend on how often a connection failed.
-        Random(task.seed),
-        task.secure_for,
-        options,
-        network,
-        keep_messages=task.judge is not None,
-        bases_for=task.bases_for,
-    )

@@ -251,6 +251,20 @@ class Sent:
 
 
 @dataclass(frozen=True, slots=True)
+class Recounted:
+    """What a run had issued when somebody had it begin anew, so many ``times``: calls that are in no other figure."""
+
+    times: int = 0
+    requests: int = 0
+    errors: int = 0
+    seconds: float = 0.0
+
+    def and_also(self, requests: int, errors: int, seconds: float) -> Recounted:
+        """With what was issued since the last time."""
+        return Recounted(self.times + 1, self.requests + requests, self.errors + errors, self.seconds + seconds)
+
+
+@dataclass(frozen=True, slots=True)
 class Machine:
     """What went on around the generator: shares 0..1 of the time of all CPUs, None where nothing tells.
 
@@ -333,6 +347,7 @@ class Report:
     stopped_by: str = ""  # Ctrl-C | SIGTERM | q | --abort-on EXPR; what ended it early
     warming: bool = False  # the warm-up goes on: nothing of this is counted in the end
     warmed: Warmed | None = None  # of a run that had one
+    recounted: Recounted | None = None  # of a run that somebody had begin anew
     thresholds: tuple[Outcome, ...] = ()  # once the run is over
     abort_on: tuple[Outcome, ...] = ()  # likewise: conditions that would have ended it, or did
     failed_times: Mapping[Code, Histogram] = field(default_factory=dict)  # of failed calls, the headline time

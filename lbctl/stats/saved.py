@@ -12,7 +12,7 @@ from math import inf
 from typing import Final
 
 from lbctl.stats.histogram import Histogram
-from lbctl.stats.report import BackendRow, Balance, Load, Report, Sent, Warmed
+from lbctl.stats.report import BackendRow, Balance, Load, Recounted, Report, Sent, Warmed
 from lbctl.stats.saved_methods import methods_from
 from lbctl.stats.saved_parts import (
     codes_from,
@@ -107,6 +107,7 @@ def report_from(document: object) -> Report:
         command=run.word("command") or "",
         stopped_by=run.word("stopped_by") or "",
         warmed=_warmed(run.maybe_part("warmup")),
+        recounted=_recounted(run.maybe_part("recounted")),
         sent=_sent(run.maybe_part("issuing")),
         thresholds=tuple(map(outcome_from, run.parts("thresholds"))),
         abort_on=tuple(map(outcome_from, run.parts("abort_on"))),
@@ -165,6 +166,13 @@ def _warmed(warmed: Part | None) -> Warmed | None:
     if warmed is None:
         return None
     return Warmed(warmed.whole("requests"), warmed.whole("errors"), warmed.number("duration_s"))
+
+
+def _recounted(found: Part | None) -> Recounted | None:
+    if found is None:
+        return None
+    times, requests, errors = (found.whole(name) for name in ("times", "requests", "errors"))
+    return Recounted(times, requests, errors, found.number("duration_s"))
 
 
 def _sent(sent: Part | None) -> Sent | None:

@@ -53,6 +53,7 @@ class HammerView:
             "p": lambda: controls.next_policy(1),
             "P": lambda: controls.next_policy(-1),
             "d": self._drain,
+            "c": controls.recount,
             "s": self._next_sort,
             "r": self._reverse,
             "w": self._next_window,

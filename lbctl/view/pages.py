@@ -48,6 +48,7 @@ HELP = (
     ("h", "histogram on or off"),
     ("s r", "sort by the next, reverse"),
     ("w", "totals, last seconds"),
+    ("c", "begin anew, count from 0"),
     ("e", "all errors and events"),
     ("n", "connections, streams"),
     ("/", "only backends with this"),

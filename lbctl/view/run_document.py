@@ -7,7 +7,18 @@ from collections.abc import Mapping
 
 from lbctl import __version__
 from lbctl.model import Code
-from lbctl.stats.report import BackendRow, Balance, ErrorGroup, Explanation, Load, Repeated, Report, Sent, Warmed
+from lbctl.stats.report import (
+    BackendRow,
+    Balance,
+    ErrorGroup,
+    Explanation,
+    Load,
+    Recounted,
+    Repeated,
+    Report,
+    Sent,
+    Warmed,
+)
 from lbctl.view.confidence import backend_confidence, confidence, is_drawn
 from lbctl.view.figures import Document, histogram, latency_ms, micros, rate, ratio, stamp
 from lbctl.view.methods import methods
@@ -39,6 +50,7 @@ def run_document(report: Report) -> Document:
         "seed": report.seed,
         "load": _load(report.load),
         "warmup": _warmup(report.warmed),
+        "recounted": _recounted(report.recounted),
         "issuing": _issuing(report.sent),
         "at_end": {"concurrency": report.concurrency, "rps": report.rps},
         **_totals(report),
@@ -112,6 +124,13 @@ def _warmup(warmed: Warmed | None) -> Document | None:
     if warmed is None:
         return None
     return {"requests": warmed.requests, "errors": warmed.errors, "duration_s": micros(warmed.seconds)}
+
+
+def _recounted(found: Recounted | None) -> Document | None:
+    if found is None:
+        return None
+    counts = {"times": found.times, "requests": found.requests, "errors": found.errors}
+    return {**counts, "duration_s": micros(found.seconds)}
 
 
 def _issuing(sent: Sent | None) -> Document | None:

@@ -100,6 +100,7 @@ def _totals(report: Report, look: Look, *, verbose: bool) -> list[str]:
         words
         for number, words in (
             (report.warmed and report.warmed.requests, _warmup(report)),
+            (report.recounted is not None, _recounted(report)),
             (report.dropped, f"dropped {report.dropped:,}"),
             (transparent(report), f"retries {transparent(report):,} ({report.attempts:,} attempts)"),
             (report.in_flight, f"still in flight {report.in_flight:,}"),
@@ -116,6 +117,11 @@ def _totals(report: Report, look: Look, *, verbose: bool) -> list[str]:
 
 def _warmup(report: Report) -> str:
     return "" if report.warmed is None else f"warm-up {plural(report.warmed.requests, 'call')}, not counted"
+
+
+def _recounted(report: Report) -> str:
+    found = report.recounted
+    return "" if found is None else f"begun anew after {plural(found.requests, 'call')}"
 
 
 def _seconds(seconds: float) -> str:

@@ -15,7 +15,7 @@ from lbctl.stats.drift import Drift
 from lbctl.stats.failed_times import FailedTimes
 from lbctl.stats.histogram import Histogram
 from lbctl.stats.outcome import Outcome
-from lbctl.stats.report import BackendRow, Machine, MethodRow, Repeated, Report, Sent, Wait, Warmed
+from lbctl.stats.report import BackendRow, Machine, MethodRow, Recounted, Repeated, Report, Sent, Wait, Warmed
 from lbctl.stats.samples import Sample, Times
 from lbctl.stats.saved import NotARun, lacking, report_from
 from lbctl.stats.searched import Probe, RateSearch
@@ -224,6 +224,7 @@ def whole() -> Report:
         turned_away={"consecutive": 4},
         samples=(Sample(1.0, 1.0, 10, 8, 1, 1, 2, 3, 4, Times(1.0, 2.0, 3.0, 4.5)),),
         warmed=Warmed(100, 1, 2.5),
+        recounted=Recounted(2, 50, 3, 1.5),
         sent=Sent(1.25, 17),
         methods=(MethodRow("pkg.Svc/Get", 3.0, 4, 1, 1, {Code.OK: 4, Code.UNAVAILABLE: 1}, Histogram()),),
         search=searched(outcome),

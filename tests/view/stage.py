@@ -52,6 +52,9 @@ class Stage(Hand[Report]):
     def drain(self, key: str, address: str) -> None:
         self.calls.append(f"drain {address}")
 
+    def recount(self) -> None:
+        self.calls.append("recount")
+
     def log(self, text: str) -> None:
         self.now = replace(self.now, events=(*self.now.events, Event(12.0, "log", None, text)))
 

@@ -232,6 +232,14 @@ def test_only_backends_with_what_was_typed_are_listed() -> None:
     assert len(listed(typed(view, "esc"))) == 5
 
 
+def test_a_key_has_the_run_begin_anew() -> None:
+    stage, view = growing()
+    view.press("c", 80, 24)
+    assert stage.calls == ["recount"]
+    stage.now = sample(5, elapsed_s=0.1, ok=0, errors=0, completed=0, error_groups=(), in_flight=0)
+    assert " ok 0  err 0 (-)" in "\n".join(drawn(view, 1.0))
+
+
 def test_backends_are_picked_by_state_and_reason_too() -> None:
     _, view = growing()
     assert listed(typed(view, "/", *"REFUSED", "enter")) == ["10.0.0.14"]

@@ -3,7 +3,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 from lbctl.model import Code, Event, Origin
-from lbctl.stats.report import Balance, ErrorGroup
+from lbctl.stats.report import Balance, ErrorGroup, Recounted
 from lbctl.view.summary import summary
 from lbctl.view.text import cell_len
 from tests.view.sample import EVENTS, explained, left_and_joined, load_aware, overridden, sample, simulated
@@ -146,3 +146,8 @@ def test_where_attempts_failed_that_were_made_again_is_a_column() -> None:
     at = rows[0].index("RETRY")
     assert [row[at] for row in rows[1:]] == ["0", "7", "0"]
     assert "RETRY" not in summary(sample(3))
+
+
+def test_a_run_that_was_begun_anew_says_what_is_not_counted() -> None:
+    text = summary(sample(5, recounted=Recounted(2, 6292, 29, 12.1)))
+    assert "    begun anew after 6,292 calls" in text
