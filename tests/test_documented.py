@@ -28,6 +28,13 @@ def test_it_is_said_of_every_block_of_commands_how_it_is_tested() -> None:
     assert [f"{block.page}, block {block.number}" for block in blocks() if not _HOW.fullmatch(block.how)] == []
 
 
+def test_commands_are_in_blocks_that_say_it() -> None:
+    fenced = re.compile(r"^```.*?^```", re.DOTALL | re.MULTILINE)
+    bare = [page.name for page in pages() if re.search(r"^ {4,}lbctl ", fenced.sub("", page.read_text()), re.MULTILINE)]
+    others = [page.name for page in pages() if re.search(r"```(?:bash|shell|console|zsh)", page.read_text())]
+    assert bare + others == []
+
+
 def test_what_ci_runs_is_what_contributors_are_told() -> None:
     script = (ROOT / ".ci" / "run").read_text(encoding="utf-8")
     words = {word for block in blocks() if block.how == "run by .ci/run" for word in words_of(block.script)}
