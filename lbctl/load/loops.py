@@ -207,6 +207,7 @@ class OpenLoop:
         self._planned = 0  # calls that came due: issued or dropped
         self._origin_ns = 0  # when call 0 was due
         self._paused_ns = 0
+        self._closed_ns = 0  # when nothing more was to be issued, in the schedule's time
         self._late = 0
         self._delays = Histogram()  # planned to started
         self._spun_ns = 0
@@ -312,8 +313,10 @@ class OpenLoop:
             self._pacer = self._pacer.scaled(self.factor, 0, 0)
 
     def _at_ns(self) -> int:
-        """The schedule's time now."""
-        return 0 if self.closed else (self._paused_ns if self.paused else self._now()) - self._origin_ns
+        """The schedule's time now; once it is over, that of its end."""
+        if self.closed:
+            return self._closed_ns
+        return min((self._paused_ns if self.paused else self._now()) - self._origin_ns, self._end_ns - 1)
 
     def finish(self) -> None:
         self._finishing = True
@@ -324,6 +327,7 @@ class OpenLoop:
         if self._finishing and self._end_ns < NEVER_NS and not self.closed:
             due = self._pacer.count(self._planned, self._end_ns)
             self.dropped += due if self._limit is None else min(due, self._limit - self._planned)
+        self._closed_ns = self._at_ns()
         self.closed = True
         self._silence()
         self.refill()

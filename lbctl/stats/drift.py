@@ -3,7 +3,8 @@
 Two questions are asked of the median of each sample:
 
 warm-up   the run of samples at the beginning, at most a third of all, that are over the upper quartile of the second
-          half by three times its spread between the quartiles, and over its median by a fifth
+          half by three times its spread between the quartiles, and over its median by a fifth; unless so many later
+          ones are as slow that the first ones may well be by chance
 trend     Mann and Kendall's test of what comes after that: do later samples have the higher (or the lower) medians?
           It knows no distribution and minds no outlier. The variance is widened by how much neighbours are alike once
           a straight line or a step is taken away, since a slow wave would pass for a trend; and with enough samples any
@@ -80,7 +81,11 @@ def _cold(medians: Sequence[float]) -> int:
     low, middle, high = quantiles(medians[len(medians) // 2 :], n=4, method="inclusive")
     limit = max(_WARM * middle, high + _SPREADS * (high - low))
     cold = next((place for place, each in enumerate(medians) if each <= limit), len(medians))
-    return cold if cold <= len(medians) // 3 else 0
+    if cold > len(medians) // 3:
+        return 0
+    later = medians[cold:]
+    slow = sum(each > limit for each in later) / len(later)
+    return cold if slow**cold < _CERTAIN else 0
 
 
 def _trend(values: Sequence[float]) -> tuple[int, float]:

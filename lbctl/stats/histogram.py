@@ -18,6 +18,7 @@ from typing import Any
 
 BUCKETS = 3328  # 1 h = 3.6e9 us has bit_length 32: k = 24, bucket 24 * 128 + 255
 _TOP = (1 << 32) - 1
+_ROUNDED = 1e-15  # relatively, by which a product may be too large
 
 
 def bucket_of(us: int) -> int:
@@ -41,6 +42,14 @@ def lower_edge(bucket: int) -> int:
 def middle(bucket: int) -> float:
     """Return the middle of the bucket, microseconds."""
     return (lower_edge(bucket) + lower_edge(bucket + 1) - 1) / 2
+
+
+def rank(q: float, total: int) -> int:
+    """Return the nearest rank, from 1, of a quantile among ``total`` > 0 values: the least that has q of them below it.
+
+    0.55 * 100 is a little more than 55 in floating point, and the rank is 55 all the same.
+    """
+    return max(1, ceil(q * total * (1 - _ROUNDED)))
 
 
 class Histogram:
@@ -138,7 +147,7 @@ class Histogram:
         if not all(0 < low <= high <= 1 for low, high in pairwise((*qs[:1], *qs))):
             raise ValueError("quantiles must rise from above 0 to 1")
         found: list[float] = []
-        ranks = [max(1, ceil(q * self.total)) for q in qs]
+        ranks = [rank(q, self.total) for q in qs]
         seen = 0
         counts = self.counts
         for block in range(0, BUCKETS, 128):

@@ -20,7 +20,7 @@ from math import atan, ceil, cos, exp, floor, lgamma, log, log1p, pi, sqrt, tan
 from statistics import NormalDist, stdev
 from typing import Final, NamedTuple
 
-from lbctl.stats.histogram import Histogram, lower_edge, middle
+from lbctl.stats.histogram import Histogram, lower_edge, middle, rank
 
 LEVEL: Final = 0.95
 RESAMPLES: Final = 2000
@@ -73,7 +73,7 @@ def of_quantile(times: Histogram, q: float) -> Estimate:
         return NOTHING
     low, high = quantile_ranks(times.total, q)
     running = list(accumulate(times.counts))
-    value = min(max(middle(bisect_left(running, max(1, ceil(q * times.total)))), times.min_us), times.max_us)
+    value = min(max(middle(bisect_left(running, rank(q, times.total))), times.min_us), times.max_us)
     least = max(lower_edge(bisect_left(running, low)), times.min_us) if low >= 1 else None
     most = min(lower_edge(bisect_left(running, high) + 1) - 1, times.max_us) if high <= times.total else None
     return Estimate(value, least, most)

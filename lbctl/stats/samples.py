@@ -12,10 +12,9 @@ from bisect import bisect_left
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from itertools import accumulate
-from math import ceil
 from typing import Final, NamedTuple
 
-from lbctl.stats.histogram import BUCKETS, Histogram, bucket_of, middle
+from lbctl.stats.histogram import BUCKETS, Histogram, bucket_of, middle, rank
 
 INTERVAL_S: Final = 1.0
 LIMIT: Final = 600
@@ -69,7 +68,7 @@ class Durations:
         if not self._buckets:
             return None
         running = list(accumulate(self._counts))
-        places = [bisect_left(running, max(1, ceil(q * running[-1]))) for q in _QUANTILES]
+        places = [bisect_left(running, rank(q, running[-1])) for q in _QUANTILES]
         found = (middle(self._buckets[place]) for place in (*places, -1))
         return Times(*(min(max(us, min_us), max_us) / 1e3 for us in found))
 

@@ -93,7 +93,12 @@ def _totals(report: Report, look: Look, *, verbose: bool) -> list[str]:
     pace = f"({rate(report.throughput)}/s), {_mode(report)}"
     lines = [
         look.paint(style.bold, "Summary"),
-        f"  requests  {report.completed:>9,} in {_seconds(report.elapsed_s)} {pace}",
+        *wrap(
+            f"  requests  {report.completed:>9,} in {_seconds(report.elapsed_s)} {pace}",
+            _WIDTH,
+            subsequent_indent=" " * 12,
+            break_on_hyphens=False,
+        ),
         f"  ok        {report.ok:>9,} {share:<9}  {look.paint(role, failed)}    cancelled {report.cancelled:,}",
     ]
     extra = [

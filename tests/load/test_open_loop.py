@@ -7,6 +7,8 @@ from dataclasses import replace
 import pytest
 
 from lbctl.load.loops import OpenLoop
+from lbctl.load.pacing.curve import Stage
+from lbctl.load.pacing.schedule import Schedule
 from lbctl.model import Code
 from tests.load.rig import Rig, instance, paced
 from tests.wire import frames as h2
@@ -305,4 +307,28 @@ async def test_a_wait_for_a_slot_begins_when_the_call_was_started_not_when_it_wa
     rig.end(1).answer(1)
     assert rig.tally.waits["slot"].ns == 2_000_000
     assert rig.tally.wait.max_us == 500_000
+    await rig.aclose()
+
+
+async def test_the_rate_of_a_schedule_that_is_over_is_that_of_its_end() -> None:
+    climbing = replace(paced(1, duration_s=1.0), schedule=Schedule((Stage(1.0, 0.0, 100.0),)))
+    rig = Rig(climbing)
+    assert rig.loop.rps == 0
+    await rig.begin(1)
+    await rig.pass_(0.5)
+    assert rig.loop.rps == pytest.approx(50)
+    rig.clock.advance(0.5)
+    schedule(rig).finish()
+    rig.clock.advance(3.0)  # calls in flight are waited for
+    assert rig.loop.rps == pytest.approx(100)
+    await rig.aclose()
+
+
+async def test_the_rate_of_a_schedule_that_was_stopped_is_that_of_the_moment() -> None:
+    rig = Rig(replace(paced(1, duration_s=1.0), schedule=Schedule((Stage(1.0, 0.0, 100.0),))))
+    await rig.begin(1)
+    await rig.pass_(0.25)
+    schedule(rig).close()
+    await rig.pass_(3.0)
+    assert rig.loop.rps == pytest.approx(25)
     await rig.aclose()

@@ -29,7 +29,9 @@ async def test_calls_that_outlast_the_grace_time_are_told_with_their_backend_and
         report = await stage.over()
         assert (report.ok, report.cancelled, report.sent) == (2, 4, Sent(0.4, 2))
         told = report.generator.warnings[0]
-        assert told.startswith("4 calls were cancelled without an answer after 0.01s of grace (4 of them at 127.0.0.1:1)")
+        assert told.startswith(
+            "4 calls were cancelled without an answer after 0.01s of grace (4 of them at 127.0.0.1:1)"
+        )
         document = run_document(report)
         assert (document["requests"], document["rps"], document["duration_s"]) == (6, 5.0, 0.4)
         assert document["issuing"] == {"duration_s": 0.4, "ended": 2, "rps": 5.0}

@@ -88,3 +88,9 @@ def test_a_change_by_half_is_found_through_noise() -> None:
     ramps = [drift_of(noisy(lambda second: 2.0 + second / 30, 30, rng)) for _ in range(100)]
     assert sum(each.verdict == "rising" for each in steps) >= 98
     assert sum(each.verdict == "rising" for each in ramps) >= 98
+
+
+def test_hiccups_at_any_time_are_no_warm_up_though_the_first_sample_may_have_one() -> None:
+    rng = Random(4)
+    found = [drift_of(of([2.0 * rng.choice([1] * 9 + [5]) for _ in range(60)])) for _ in range(300)]
+    assert sum(each.warmup_s > 0 for each in found) <= 6

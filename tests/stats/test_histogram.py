@@ -2,13 +2,14 @@ from __future__ import annotations
 
 import json
 import sys
+from fractions import Fraction
 from math import ceil
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from lbctl.stats.histogram import BUCKETS, Histogram, bucket_of, lower_edge, middle
+from lbctl.stats.histogram import BUCKETS, Histogram, bucket_of, lower_edge, middle, rank
 
 HOUR_US = 3_600_000_000
 Durations = st.lists(
@@ -47,6 +48,13 @@ def test_quantiles_rise_and_stay_between_the_least_and_the_greatest(durations: l
 def test_quantiles_of_five_durations_are_the_textbook_ones() -> None:
     made = histogram(15, 20, 35, 40, 50)
     assert made.quantiles((0.1, 0.25, 0.5, 0.75, 0.9, 0.95, 0.99)) == [15, 20, 35, 40, 50, 50, 50]
+
+
+@pytest.mark.parametrize("percent", ["7", "14", "28", "50", "55", "56", "57", "90", "99", "99.9", "99.99"])
+def test_ranks_are_those_of_exact_arithmetic(percent: str) -> None:
+    share = Fraction(percent) / 100
+    for total in (*range(1, 2_000), 10_000, 1_000_000, 123_456_789, 10**12):
+        assert rank(float(percent) / 100, total) == max(1, ceil(share * total))
 
 
 def test_one_duration_is_every_quantile() -> None:

@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from math import inf
 
 from lbctl.model import Code, Event, Origin
 from lbctl.stats.report import Balance, ErrorGroup, Recounted
@@ -151,3 +152,11 @@ def test_where_attempts_failed_that_were_made_again_is_a_column() -> None:
 def test_a_run_that_was_begun_anew_says_what_is_not_counted() -> None:
     text = summary(sample(5, recounted=Recounted(2, 6292, 29, 12.1)))
     assert "    begun anew after 6,292 calls" in text
+
+
+def test_a_schedule_in_many_words_goes_over_two_lines() -> None:
+    load = replace(sample(1).load, mode="open", rps=None, arrival="poisson", stages=((20, 50, 200), (inf, 200, 200)))
+    text = summary(sample(1, load=load))
+    assert "/s), open loop from 50/s to" in text
+    assert "in 20s, then at 200/s by chance (poisson), times from the plan" in " ".join(text.split())
+    assert max(map(cell_len, text.splitlines())) <= 80
