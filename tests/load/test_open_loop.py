@@ -332,3 +332,19 @@ async def test_the_rate_of_a_schedule_that_was_stopped_is_that_of_the_moment() -
     await rig.pass_(3.0)
     assert rig.loop.rps == pytest.approx(25)
     await rig.aclose()
+
+
+async def test_a_backend_that_hangs_takes_nothing_from_the_rate_of_the_others() -> None:
+    rig = Rig(paced(1000, timeout_s=0.02))
+    await rig.begin(1, 2)
+    for _ in range(100):
+        await rig.pass_(MS)
+        rig.end(1).answer(len(rig.end(1).waiting))
+        rig.engine.expire(rig.clock.now_ns())
+    well, hung = (lane.row for lane in rig.backends.lanes.values())
+    assert (well.ok, well.errors, hung.ok) == (51, 0, 0)
+    assert well.latency.max_us <= 1_000
+    assert dict(hung.codes) == {Code.DEADLINE_EXCEEDED: hung.errors}
+    assert hung.errors + rig.engine.in_flight == 50
+    assert rig.engine.in_flight == 10  # every second call of the last 20 ms
+    await rig.aclose()
