@@ -38,6 +38,8 @@ __all__ = ["RUN", "NotARun", "lacking", "report_from"]
 
 RUN: Final = "lbctl.run/v1"
 _KIND: Final = "lbctl.run/"
+_COMPARISONS: Final = "lbctl.comparison/"
+_OF_GHZ: Final = frozenset(("latencyDistribution", "statusCodeDistribution", "options"))
 
 
 def lacking(report: Report) -> tuple[str, ...]:
@@ -125,6 +127,10 @@ def _known_schema(run: Part) -> None:
         return
     if isinstance(schema, str) and schema.startswith(_KIND):
         raise NotARun(f"schema {schema[:60]} is not known, only {RUN}: a newer lbctl wrote it")
+    if isinstance(schema, str) and schema.startswith(_COMPARISONS):
+        raise NotARun(f"schema {schema[:60]} is not known: a newer lbctl wrote it")
+    if schema is None and run.plain.keys() >= _OF_GHZ:
+        raise NotARun("it is what ghz writes, or hammer -o ghz-json: that does not tell what each backend got")
     if isinstance(schema, str):
         raise NotARun(f"it is no run of lbctl hammer, its schema is {schema[:60]!r} and not {RUN}")
     raise NotARun(f"it is no run of lbctl hammer: it has no schema {RUN}")

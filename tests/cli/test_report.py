@@ -94,6 +94,11 @@ def test_a_run_is_read_from_standard_input(lbctl: Lbctl, monkeypatch: pytest.Mon
         (b'{"schema": "lbctl.run/v9"}', "schema lbctl.run/v9 is not known, only lbctl.run/v1: a newer lbctl wrote it"),
         (b'{"schema": "x"}', "it is no run of lbctl hammer, its schema is 'x' and not lbctl.run/v1"),
         (b'{"schema": "lbctl.run/v1"}', "load is missing"),
+        (b'{"schema": "lbctl.comparison/v9"}', "schema lbctl.comparison/v9 is not known: a newer lbctl wrote it"),
+        (
+            b'{"count": 1, "latencyDistribution": [], "statusCodeDistribution": {"OK": 1}, "options": {}}',
+            "it is what ghz writes, or hammer -o ghz-json: that does not tell what each backend got",
+        ),
         (b"[]", "it is a list without a run in it"),
         (b"<html></html>", "it is a page without a run in it, or one that lbctl did not make"),
         (b'{"schema":"lbctl.sample/v1"}\n' * 2, "its last line is no run: the file ends before its run did"),
