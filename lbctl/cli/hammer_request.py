@@ -18,6 +18,7 @@ from lbctl.cli.hash_key_options import HashKeyFlags, source_for
 from lbctl.cli.metadata import first_variable
 from lbctl.cli.pacing_options import PacingFlags, schedule_of
 from lbctl.cli.policy_options import chosen
+from lbctl.cli.read_only import refusal
 from lbctl.cli.request_data_options import DataFlags
 from lbctl.cli.request_options import RequestFlags, StreamFlags
 from lbctl.cli.request_payload import payload_of
@@ -108,6 +109,7 @@ def build(service: str, method: str | None, asked: Asked, settings: Settings, en
         guards=guards_of(around.flags, policy, settings.health_check),
         notes=(*found.notes, *around.notes, *_capped(load, plan)),
         limits=settings.limits,
+        read_only=refusal(settings),
         again=suggestions.again(settings),
     )
 

@@ -48,6 +48,7 @@ def watch(
     settings: Settings,
 ) -> int:
     """Follow one service."""
+    from lbctl.cli.read_only import refusal
     from lbctl.cli.registry import etcd_config
     from lbctl.cli.screens import caps_of
     from lbctl.cli.suggestions import again
@@ -66,6 +67,7 @@ def watch(
         interval_s=seconds,
         timeout_s=settings.check_timeout_s,
         access_for=access_for,
+        read_only=refusal(settings),
         again=again(settings),
     )
     live = settings.output == "text" and sys.stdout.isatty()

@@ -9,6 +9,7 @@ from contextlib import suppress
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final, Generic, TypeVar
 
+from lbctl.cli.read_only import refusal
 from lbctl.cli.screens import caps_of
 from lbctl.cli.settings import Settings
 from lbctl.cli.weight_options import WriteFlags
@@ -164,9 +165,7 @@ async def tidied(
 
 def read_only(settings: Settings) -> UsageError:
     """Say that nothing may be written, and since when."""
-    return UsageError(
-        f"{settings.origins.get('read_only', '--read-only')}: nothing is written to etcd", "use --dry-run"
-    )
+    return UsageError(refusal(settings), "use --dry-run")
 
 
 def settle(proposal: Proposal[R], flags: WriteFlags, printer: Printer[R]) -> int:

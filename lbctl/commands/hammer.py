@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import AsyncIterator, Callable, Iterator, Mapping, Sequence
-from contextlib import asynccontextmanager
+from contextlib import AbstractAsyncContextManager, asynccontextmanager
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Final
 
@@ -30,6 +30,7 @@ from lbctl.discovery.weight_limits import WeightLimits
 from lbctl.errors import CannotCall, LbctlError, NotFound, UsageError
 from lbctl.etcd.client import Etcd
 from lbctl.load.attempts import REPLAY_BUFFER
+from lbctl.load.controls import RegistryControls
 from lbctl.load.engines import require
 from lbctl.load.load_reports import wants_trailers
 from lbctl.load.plan import Plan, Repeating, Task
@@ -85,6 +86,7 @@ class Hammer:
     name: str = ""
     tags: Mapping[str, str] = field(default_factory=dict)
     searching: Searching | None = None  # then the plan's rate is only where it begins
+    read_only: str = ""  # why nothing may be written to the registry; "" where it may
     again: Again = field(default_factory=Again)
 
 
@@ -164,13 +166,24 @@ async def _run(
             interrupts.mean(load.stop, load.abort)
             probing = Probing(load, request.searching) if request.searching is not None else None
             driven = probing or load
-            async with screen.showing(load.report, driven.hand):
-                with judge.watching(load), watched(request.max_errors, load):
-                    await driven.drive()
+            async with _registrar(etcd, request, load) as registrar:
+                load.hand = replace(load.hand, registry=registrar)
+                async with screen.showing(load.report, driven.hand):
+                    with judge.watching(load), watched(request.max_errors, load):
+                        await driven.drive()
             interrupts.mean()  # it has ended; what is left to do is quick, and must not be lost
         return judge.judged(load.report() if probing is None else probing.found()), load.failure
     finally:
         await load.aclose()
+
+
+def _registrar(etcd: Etcd | None, request: Hammer, load: Run) -> AbstractAsyncContextManager[RegistryControls]:
+    """What changes the registry for who looks at the run."""
+    from lbctl.commands.registrar import registrar_for
+    from lbctl.commands.rewriting import Where
+
+    there = Where(request.service, request.prefix, request.layout, request.named_by, request.again)
+    return registrar_for(etcd, there, load.note, request.read_only)
 
 
 async def targeted(etcd: Etcd | None, request: Hammer, tell: Tell) -> Target:

@@ -10,7 +10,7 @@ from dataclasses import dataclass, replace
 from typing import Final, NamedTuple
 
 from lbctl.commands.error_limit import MAX_ERRORS
-from lbctl.load.controls import Controls
+from lbctl.load.controls import Controls, RegistryControls
 from lbctl.load.pacing.curve import Stage
 from lbctl.load.pacing.schedule import Schedule, Warmup
 from lbctl.load.plan import Plan
@@ -138,6 +138,10 @@ class _Hand:
     def __init__(self, load: Run) -> None:
         self._load = load
         self._told = False
+
+    @property
+    def registry(self) -> RegistryControls:
+        return self._load.hand.registry
 
     def stop(self) -> None:
         self._load.stop()

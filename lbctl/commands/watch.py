@@ -11,13 +11,15 @@ from random import Random
 from typing import TYPE_CHECKING, Any
 
 from lbctl.clock import Clock
+from lbctl.commands.registrar import Registrar
+from lbctl.commands.rewriting import Where
 from lbctl.commands.screen import WatchReport, WatchScreen
 from lbctl.commands.stopping import stopped_by_signals
 from lbctl.commands.watch_book import Book, Told
 from lbctl.discovery.directory import Update, find, follow, read
 from lbctl.errors import RegistryError
 from lbctl.etcd.client import Etcd
-from lbctl.model import Endpoint, Instance, Service
+from lbctl.model import Endpoint, Event, Instance, Service
 from lbctl.suggestion import Again
 
 if TYPE_CHECKING:
@@ -49,6 +51,7 @@ class Watch:
     interval_s: float = 1.0
     timeout_s: float = 1.0
     access_for: Callable[[Instance], Access] | None = None
+    read_only: str = ""  # why nothing may be written to the registry; "" where it may
     again: Again = field(default_factory=Again)
 
 
@@ -70,9 +73,12 @@ async def run(means: Means, request: Watch, screen: WatchScreen, tell: Tell) -> 
     registry = await read(means.etcd, request.prefix, layout=request.layout, named_by=request.named_by)
     service = find(registry, request.service, request.layout, request.again)
     watch = ServiceWatch(means, request, service, tell)
-    with stopped_by_signals(watch.stop):
-        async with screen.showing(watch.report, watch):
-            await watch.run()
+    try:
+        with stopped_by_signals(watch.stop):
+            async with screen.showing(watch.report, watch):
+                await watch.run()
+    finally:
+        await watch.registry.aclose()
 
 
 class ServiceWatch:
@@ -91,6 +97,8 @@ class ServiceWatch:
         self._check_now = asyncio.Event()
         self._begun = asyncio.Event()
         self._synced = True
+        where = Where(request.service, request.prefix, request.layout, request.named_by, request.again)
+        self.registry = Registrar(means.etcd, where, self._note, request.read_only)
 
     def stop(self) -> None:
         """End the watch."""
@@ -103,6 +111,9 @@ class ServiceWatch:
     def log(self, text: str) -> None:
         """Note one line that something in the process wrote to standard error."""
         self._say([self._book.log(text, self._now())])
+
+    def _note(self, kind: str, backend: str | None, text: str, level: str = "info") -> None:
+        self._say([self._book.noted(Event(self._now(), kind, backend, text, level))])
 
     def report(self) -> WatchReport:
         """Return everything as it is now."""

@@ -161,6 +161,10 @@ class Book:
         """Take a line that something in the process wrote."""
         return self._tell(Event(t_s, "log", None, text))
 
+    def noted(self, event: Event) -> Told:
+        """Take something else that is worth telling."""
+        return self._tell(event)
+
     def report(self, t_s: float) -> WatchReport:
         """Return everything as it is now."""
         self._gone = [known for known in self._gone if t_s - (known.left_s or 0.0) < GONE_FOR_S]

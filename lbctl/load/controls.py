@@ -2,11 +2,54 @@
 
 from __future__ import annotations
 
-from typing import Protocol
+from typing import NamedTuple, Protocol
+
+
+class Question(NamedTuple):
+    """What is asked before something is written, and what there is to know about it."""
+
+    ask: str
+    about: str
+
+
+class RegistryControls(Protocol):
+    """The hand on the registry: one change at a time, written once the question about it was answered with yes.
+
+    What became of each is an event, also that nothing may be written.
+    """
+
+    @property
+    def question(self) -> Question | None:
+        """What waits for an answer."""
+        ...
+
+    @property
+    def busy(self) -> str:
+        """What is being waited for, in words; "" for nothing."""
+        ...
+
+    def turn(self, address: str) -> None:
+        """Take an instance out of the rotation of every client, or put it back where it is out."""
+        ...
+
+    def weigh(self, address: str, weight: int) -> None:
+        """Give an instance another weight."""
+        ...
+
+    def deregister(self, address: str) -> None:
+        """Delete the keys of an address."""
+        ...
+
+    def answer(self, *, yes: bool) -> None:
+        """Write what was asked about, or do not."""
+        ...
 
 
 class Controls(Protocol):
     """The hand on a running load. Each call takes effect at once and leaves an event where it changes anything."""
+
+    @property
+    def registry(self) -> RegistryControls: ...
 
     def pause(self) -> None: ...
 
@@ -43,6 +86,9 @@ class Controls(Protocol):
 
 class WatchControls(Protocol):
     """The hand on a watch."""
+
+    @property
+    def registry(self) -> RegistryControls: ...
 
     def stop(self) -> None: ...
 

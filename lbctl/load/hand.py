@@ -3,14 +3,34 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from lbctl.balance.balancer import Balancer
 from lbctl.balance.policies.base import Policy
 from lbctl.balance.policies.table import GRPC_POLICIES, POLICIES
 from lbctl.load.backends import Backends, Note
+from lbctl.load.controls import Question, RegistryControls
 from lbctl.load.loops import Loop
 from lbctl.load.stopwatch import Stopwatch
+
+
+class NoRegistry:
+    """The registry of a run that is not to change any."""
+
+    question: Question | None = None
+    busy = ""
+
+    def turn(self, address: str) -> None:
+        """Do nothing."""
+
+    def weigh(self, address: str, weight: int) -> None:
+        """Do nothing."""
+
+    def deregister(self, address: str) -> None:
+        """Do nothing."""
+
+    def answer(self, *, yes: bool) -> None:
+        """Do nothing."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,6 +51,7 @@ class Hand:
     stop: Callable[[], None]
     abort: Callable[[], None]
     begin_anew: Callable[[], None]
+    registry: RegistryControls = field(default_factory=NoRegistry)
 
     def pause(self) -> None:
         if not self.loop().paused and self.going():

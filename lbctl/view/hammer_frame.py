@@ -12,7 +12,7 @@ from lbctl.stats.report import BackendRow, Report
 from lbctl.view.header import header, warning
 from lbctl.view.layout import LINE_HEIGHT, LINE_WIDTH, Plan, plan
 from lbctl.view.lines import filled
-from lbctl.view.pages import connections_page, events_page, footer, one_line, with_help
+from lbctl.view.pages import connections_page, events_page, footer, one_line, registry_line, with_help
 from lbctl.view.panels import lower
 from lbctl.view.table import table
 from lbctl.view.theme import Glyphs, Look, Style
@@ -45,7 +45,9 @@ def pieces(report: Report, ui: Ui, width: int, height: int, look: Look) -> Itera
     yield []
     figures = ui.sight.figures or report
     if tiny(width, height):
-        yield filled([one_line(report, figures, ui, width, look)], height)
+        asked = ui.asked is not None
+        line = registry_line(ui.asked, "", width, look) if asked else one_line(report, figures, ui, width, look)
+        yield filled([line], height)
         return
     shape = planned(report, ui, width, height)
     yield header(report, figures, ui, width, look)

@@ -53,6 +53,7 @@ class HammerView:
             "p": lambda: controls.next_policy(1),
             "P": lambda: controls.next_policy(-1),
             "d": self._drain,
+            "D": self._drain_everywhere,
             "c": controls.recount,
             "s": self._next_sort,
             "r": self._reverse,
@@ -72,6 +73,7 @@ class HammerView:
     def draw(self, now_s: float, width: int, height: int, *, fresh: bool = False) -> Iterator[list[str]]:
         """Yield a frame: the clock is always right, all figures are of one moment, 0.25 s ago at most."""
         aged = now_s - self._lines_at
+        fresh = self._hear_registry() or fresh
         if not fresh and self._shown is not None and self._lines_for == (width, height) and aged < _FIGURES_S:
             yield self._ticked(self._shown, aged, width, height)
             return
@@ -96,8 +98,10 @@ class HammerView:
 
     def press(self, key: str, width: int, height: int) -> None:
         """Act on a key; unknown ones do nothing."""
-        action = self._keys.get(key)
-        if self.ui.typing and self._typed(key):
+        action, registry = self._keys.get(key), self._controls.registry
+        if registry.question is not None and key != "repaint":
+            registry.answer(yes=key in ("y", "Y"))
+        elif self.ui.typing and self._typed(key):
             pass
         elif action is not None:
             action()
@@ -144,12 +148,27 @@ class HammerView:
         """The backends in the order that is on the screen."""
         return self.ui.ordered(self.ui.sight.figures or self._report())
 
-    def _drain(self) -> None:
+    def _chosen(self) -> BackendRow | None:
+        """The backend that is selected, if it has not left."""
         rows = self._rows()
-        if rows:
-            row = rows[self.ui.position(rows)]
-            if row.state != "left":
-                self._controls.drain(row.key, row.address)
+        row = rows[self.ui.position(rows)] if rows else None
+        return row if row is not None and row.state != "left" else None
+
+    def _drain(self) -> None:
+        row = self._chosen()
+        if row is not None:
+            self._controls.drain(row.key, row.address)
+
+    def _drain_everywhere(self) -> None:
+        row = self._chosen()
+        if row is not None:
+            self._controls.registry.turn(row.address)
+
+    def _hear_registry(self) -> bool:
+        """Take what is asked and waited for, and return whether that is news."""
+        before, registry = (self.ui.asked, self.ui.busy), self._controls.registry
+        self.ui.asked, self.ui.busy = registry.question, registry.busy
+        return (self.ui.asked, self.ui.busy) != before
 
     def _next_sort(self) -> None:
         self._hold()

@@ -10,7 +10,8 @@ from lbctl.load.controls import WatchControls
 from lbctl.view.caps import Caps
 from lbctl.view.live import live
 from lbctl.view.theme import Look
-from lbctl.view.watch_frame import WatchUi, build_watch, table_rows
+from lbctl.view.watch_frame import build_watch, table_rows
+from lbctl.view.watch_ui import WatchUi
 
 
 class WatchView:
@@ -28,25 +29,65 @@ class WatchView:
         self._keys: dict[str, Callable[[], None]] = {
             "q": controls.stop,
             "c": controls.check,
+            "w": self._weigh,
+            "d": lambda: self._with_chosen(controls.registry.turn),
+            "x": lambda: self._with_chosen(controls.registry.deregister),
+            "/": self._filter,
             "?": self._toggle_help,
-            "esc": self._close_help,
+            "esc": self._back,
         }
 
     def draw(self, now_s: float, width: int, height: int, *, fresh: bool = False) -> Iterator[list[str]]:
         """Yield a frame of the watch as it is now."""
+        self.ui.asked, self.ui.busy = self._controls.registry.question, self._controls.registry.busy
         yield build_watch(self._report(), self.ui, width, height, *self._look)
 
     def press(self, key: str, width: int, height: int) -> None:
         """Act on a key; unknown ones do nothing."""
-        action = self._keys.get(key)
-        if action is not None:
-            action()
+        action, registry = self._keys.get(key), self._controls.registry
+        if key == "repaint":
             return
+        if registry.question is not None:
+            registry.answer(yes=key in ("y", "Y"))
+        elif self.ui.typing:
+            self._type(key)
+        elif action is not None:
+            action()
+        else:
+            self._move(key, height)
+
+    def _type(self, key: str) -> None:
+        if self.ui.typing == "filter":
+            self.ui.type_filter(key)
+            return
+        weight = self.ui.type_weight(key)
+        if weight is not None:
+            self._controls.registry.weigh(self.ui.weighed, weight)
+
+    def _move(self, key: str, height: int) -> None:
         report = self._report()
-        page, far = max(table_rows(report, height) - 1, 1), len(report.rows)
+        rows = self.ui.listed(report)
+        page, far = max(table_rows(report, height) - 1, 1), len(rows)
         steps = {"j": 1, "down": 1, "k": -1, "up": -1, "pgdn": page, "pgup": -page, "g": -far, "G": far}
         if key in steps:
-            self.ui.select(report.rows, self.ui.position(report.rows) + steps[key])
+            self.ui.select(rows, self.ui.position(rows) + steps[key])
+
+    def _with_chosen(self, act: Callable[[str], None]) -> None:
+        """Act on the instance that is selected, if it is still there."""
+        rows = self.ui.listed(self._report())
+        row = rows[self.ui.position(rows)] if rows else None
+        if row is not None and row.gone_s is None:
+            self.ui.select(rows, self.ui.position(rows))
+            act(row.instance.address)
+
+    def _weigh(self) -> None:
+        self._with_chosen(self._type_weight_of)
+
+    def _type_weight_of(self, address: str) -> None:
+        self.ui.typing, self.ui.weight, self.ui.weighed = "weight", "", address
+
+    def _filter(self) -> None:
+        self.ui.typing, self.ui.help = "filter", False
 
     def suspend(self) -> None:
         """Nothing to hold: a watch sends no load."""
@@ -65,7 +106,9 @@ class WatchView:
     def _toggle_help(self) -> None:
         self.ui.help = not self.ui.help
 
-    def _close_help(self) -> None:
+    def _back(self) -> None:
+        if not self.ui.help:
+            self.ui.wanted = ""
         self.ui.help = False
 
 

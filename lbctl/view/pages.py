@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from math import ceil
 
+from lbctl.load.controls import Question
 from lbctl.stats.report import Report
 from lbctl.view.connection_table import connection_table
 from lbctl.view.connections import connection_lines
@@ -11,7 +12,7 @@ from lbctl.view.event_panel import error_lines, event_lines
 from lbctl.view.header import fraction
 from lbctl.view.lines import filled, fitting, rule, titled
 from lbctl.view.stream_lines import stream_lines
-from lbctl.view.text import count, duration
+from lbctl.view.text import cell_len, count, duration
 from lbctl.view.theme import Look
 from lbctl.view.ui import Ui
 
@@ -41,6 +42,7 @@ HELP = (
     ("> <", "double or halve the load"),
     ("p P", "next or previous policy"),
     ("d", "drain or undrain, only here"),
+    ("D", "for every client (asks)"),
     ("Ctrl-C", "stop; twice: abort"),
     ("j k", "select a backend"),
     ("g G", "first, last; PgUp PgDn"),
@@ -59,6 +61,8 @@ HELP = (
 
 def footer(report: Report, ui: Ui, width: int, look: Look) -> str:
     """Return the keys that do something now; while stopping, what is waited for."""
+    if ui.asked is not None:
+        return registry_line(ui.asked, "", width, look)
     if report.stopping:
         words = f" stopping, {report.in_flight:,} in flight"
         words += "" if report.grace_s is None else f", up to {ceil(report.grace_s)}s"
@@ -67,6 +71,8 @@ def footer(report: Report, ui: Ui, width: int, look: Look) -> str:
         return look.paint(role, look.left(words, width))
     if not ui.can_type:
         return look.paint(look.style.muted, look.elide(" Ctrl-C stops", width))
+    if ui.busy:
+        return registry_line(None, ui.busy, width, look)
     if ui.typing:
         typed = f" /{look.show(ui.wanted)}_  Enter: keep  Esc: all backends"
         return look.paint(look.style.reverse, look.left(typed, width))
@@ -74,6 +80,18 @@ def footer(report: Report, ui: Ui, width: int, look: Look) -> str:
         scroll = (("j/k", "scroll"), ("w", _other(ui))) if ui.page == "events" else ()
         return hints((*scroll, ("Esc", "back"), ("q", "quit")), width, look)
     return hints(_fitting(report, ui, width), width, look)
+
+
+def registry_line(asked: Question | None, busy: str, width: int, look: Look) -> str:
+    """Return what is asked before the registry is changed, or what is waited for."""
+    style = look.style
+    if asked is None:
+        return look.paint(style.reverse, look.left(f" {busy} {look.glyphs.ellipsis}", width))
+    question = f" {look.show(asked.ask)} [y/N]"
+    room = width - cell_len(question)
+    if room < 0:  # the answer must be known to be wanted
+        question, room = look.elide_middle(question, width), 0
+    return look.paint(style.warn + style.reverse, question + look.left(f"  {look.show(asked.about)}", room))
 
 
 def _fitting(report: Report, ui: Ui, width: int) -> tuple[tuple[str, str], ...]:

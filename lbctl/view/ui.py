@@ -6,6 +6,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from functools import lru_cache
 
+from lbctl.load.controls import Question
 from lbctl.stats.report import BackendRow, Report
 from lbctl.view.sight import Sight
 
@@ -55,6 +56,8 @@ class Ui:
     can_type: bool = True  # keys can be read at all
     wanted: str = ""  # only backends with this in their address, state or reason are listed
     typing: bool = False  # keys go there
+    asked: Question | None = None  # what is answered by y, or by any other key
+    busy: str = ""  # what is waited for before that can be asked, or after it
     recent: bool = False  # the figures of the last seconds instead of the run's
     sight: Sight = field(default_factory=Sight)
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
 from datetime import timedelta
 from typing import NamedTuple
 
@@ -13,44 +12,15 @@ from lbctl.view.bars import thin_bar
 from lbctl.view.event_panel import event_mark, event_words
 from lbctl.view.layout import LINE_HEIGHT, LINE_WIDTH
 from lbctl.view.lines import coloured, filled, joined, plain, rule, spread
-from lbctl.view.pages import hints, with_help
+from lbctl.view.pages import registry_line, with_help
 from lbctl.view.table import window
 from lbctl.view.text import age, cell_len, clock, count, duration, percent
 from lbctl.view.theme import Glyphs, Look, Style
+from lbctl.view.watch_ui import WATCH_HELP, WatchUi, watch_footer
 
-_HINTS = (("q", "quit"), ("j/k", "select"), ("c", "check health"), ("?", "help"))
-_HELP = (
-    ("q", "quit"),
-    ("j k", "select an instance (arrows too)"),
-    ("g G", "first, last; PgUp PgDn a page"),
-    ("c", "check health now"),
-    ("Ctrl-L", "repaint"),
-    ("? Esc", "close this"),
-)
 _FRESH_S = 5.0  # how long a new instance stays bold
 _TTL_BAR = 6
 _EVENTS_LEAST = 3  # a rule and two lines
-
-
-@dataclass(slots=True)
-class WatchUi:
-    """What the person at the watch has chosen."""
-
-    selected: str | None = None  # its address: each has one row
-    help: bool = False
-    can_type: bool = True
-
-    def position(self, rows: tuple[WatchRow, ...]) -> int:
-        """Where the selected instance is; 0 if it is not there."""
-        for index, row in enumerate(rows):
-            if row.instance.address == self.selected:
-                return index
-        return 0
-
-    def select(self, rows: tuple[WatchRow, ...], index: int) -> None:
-        """Select the instance at an index, clamped to the rows there are."""
-        if rows:
-            self.selected = rows[min(max(index, 0), len(rows) - 1)].instance.address
 
 
 class _Column(NamedTuple):
@@ -65,13 +35,14 @@ def build_watch(report: WatchReport, ui: WatchUi, width: int, height: int, style
     """Exactly ``height`` lines of at most ``width`` cells each, SGR sequences included."""
     look = Look(style, glyphs)
     if width < LINE_WIDTH or height < LINE_HEIGHT:
-        return filled([_one_line(report, width, look)], height)
+        asked = ui.asked is not None
+        return filled([registry_line(ui.asked, "", width, look) if asked else _one_line(report, width, look)], height)
     rows = table_rows(report, height)
     body = _table(report, ui, rows, width, look)
     body += _events(report, height - 2 - len(body), width, look)
     if ui.help:
-        body = with_help(body, width, look, _HELP)
-    return [_title(report, width, look), *body, _footer(report, ui, width, look)]
+        body = with_help(body, width, look, WATCH_HELP)
+    return [_title(report, width, look), *body, watch_footer(report, ui, width, look)]
 
 
 def table_rows(report: WatchReport, height: int) -> int:
@@ -99,7 +70,7 @@ def _title(report: WatchReport, width: int, look: Look) -> str:
     return spread(joined(plain(name), coloured(look, style.bold, prefix)), end, width)
 
 
-def _rule(report: WatchReport, width: int, look: Look) -> str:
+def _rule(report: WatchReport, ui: WatchUi, width: int, look: Look) -> str:
     ready, present = in_rotation(report)
     rows = [row for row in report.rows if row.gone_s is None]
     called = [row for row in rows if row.instance.speaks_grpc]
@@ -112,7 +83,8 @@ def _rule(report: WatchReport, width: int, look: Look) -> str:
     tail = plain(", ".join(words))
     if report.invalid:
         tail = joined(tail, plain(", "), coloured(look, look.style.warn, f"{report.invalid} invalid"))
-    return rule(f"BACKENDS {ready}/{present} ready", width, look, tail)
+    listed = f"  /{look.show(ui.wanted)}: {len(ui.listed(report))} of {len(report.rows)}" if ui.wanted else ""
+    return rule(f"BACKENDS {ready}/{present} ready{listed}", width, look, tail)
 
 
 def _table(report: WatchReport, ui: WatchUi, rows: int, width: int, look: Look) -> list[str]:
@@ -127,20 +99,22 @@ def _table(report: WatchReport, ui: WatchUi, rows: int, width: int, look: Look) 
     heads += [
         column.title.ljust(column.width) if column.left else column.title.rjust(column.width) for column in columns
     ]
-    lines = [_rule(report, width, look), look.paint(look.style.muted, look.elide("  " + "  ".join(heads), width))]
-    if not report.rows:
-        return lines + filled([look.paint(look.style.muted, look.elide("    no instances", width))], rows)
-    chosen = ui.position(report.rows)
-    first, shown = window(len(report.rows), chosen, rows)
+    lines = [_rule(report, ui, width, look), look.paint(look.style.muted, look.elide("  " + "  ".join(heads), width))]
+    listed = ui.listed(report)
+    if not listed:
+        words = "    no such instance" if report.rows else "    no instances"
+        return lines + filled([look.paint(look.style.muted, look.elide(words, width))], rows)
+    chosen = ui.position(listed)
+    first, shown = window(len(listed), chosen, rows)
     lines += [
-        _row(report.rows[index], columns, address, look, selected=ui.can_type and index == chosen)
+        _row(listed[index], columns, address, look, selected=ui.can_type and index == chosen)
         for index in range(first, first + shown)
     ]
-    if shown < min(rows, len(report.rows)):
-        below = len(report.rows) - first - shown
-        words = f"    {look.glyphs.ellipsis} {len(report.rows) - shown} more ({first} above, {below} below)"
+    if shown < min(rows, len(listed)):
+        below = len(listed) - first - shown
+        words = f"    {look.glyphs.ellipsis} {len(listed) - shown} more ({first} above, {below} below)"
         lines.append(look.paint(look.style.muted, look.elide(words, width)))
-    return lines
+    return filled(lines, rows + 2)
 
 
 def _row(row: WatchRow, columns: list[_Column], address: int, look: Look, *, selected: bool) -> str:
@@ -262,13 +236,6 @@ def _event(report: WatchReport, event: Event, names: dict[str, str], width: int,
     head = f"  {style.muted}{event_time(report, event)}{style.reset} {role}{mark} {kind}{style.reset}"
     words = look.elide(look.show(event_words(event, names)), max(width - 27, 0))
     return f"{head} {words}"
-
-
-def _footer(report: WatchReport, ui: WatchUi, width: int, look: Look) -> str:
-    if not ui.can_type:
-        return look.paint(look.style.muted, look.elide(" Ctrl-C quits", width))
-    line = hints(_HINTS, width, look)
-    return line + look.paint(look.style.muted, "  checking") if report.checking and width >= 60 else line
 
 
 def _one_line(report: WatchReport, width: int, look: Look) -> str:

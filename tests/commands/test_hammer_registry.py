@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
 from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import asynccontextmanager, nullcontext
@@ -19,8 +20,11 @@ from lbctl.demo.etcd_server import EtcdServer
 from lbctl.errors import CannotCall, NotFound
 from lbctl.etcd.client import Etcd
 from lbctl.etcd.config import EtcdConfig
+from lbctl.load.controls import Controls, Question
 from lbctl.load.plan import Plan
 from lbctl.model import Endpoint
+from lbctl.stats.report import Report
+from tests.fakes import until
 from tests.rpc.servers import V1, Reflection, checking, echo_files, reflecting, serving
 
 OK: bytes = health_pb2.HealthCheckResponse(status=health_pb2.HealthCheckResponse.SERVING).SerializeToString()
@@ -157,3 +161,66 @@ async def test_a_service_that_speaks_no_grpc_at_all_is_told_so(etcd: Etcd) -> No
     await etcd.put(b"/microservices/echo/1", kratos("http://127.0.0.1:8000", "tcp://127.0.0.1:7000"))
     with pytest.raises(CannotCall, match='no instance of "echo" speaks gRPC: http, tcp'):
         await hammered(etcd)
+
+
+class Draining:
+    """A screen at which somebody drains a backend for every client, and stops the run once it is out."""
+
+    def __init__(self, address: str) -> None:
+        self.address = address
+        self.questions: list[Question] = []
+
+    @asynccontextmanager
+    async def showing(self, report: Callable[[], Report], controls: Controls) -> AsyncIterator[None]:
+        async def play() -> None:
+            registry = controls.registry
+            registry.turn(self.address)
+            await until(lambda: registry.question is not None or _drains(report()))
+            if registry.question is not None:
+                self.questions.append(registry.question)
+                registry.answer(yes=True)
+                await until(lambda: report().backends[0].weight == 0)
+            controls.stop()
+
+        playing = asyncio.create_task(play())
+        try:
+            yield
+        finally:
+            await playing
+
+
+def _drains(report: Report) -> list[str]:
+    return [event.text for event in report.events if event.kind == "drain"]
+
+
+@pytest.mark.parametrize("refusal", ["", "--read-only: nothing is written to etcd"])
+async def test_a_backend_is_drained_for_every_client_from_the_screen(own_etcd: EtcdServer, refusal: str) -> None:
+    async with (
+        backend(_nothing) as endpoint,
+        backend(_nothing) as other,
+        Etcd(EtcdConfig((own_etcd.endpoint,))) as etcd,
+    ):
+        key = await put(etcd, min(endpoint, other))
+        await put(etcd, max(endpoint, other))
+        address = key.decode().removeprefix("/services/echo/")
+        screen, endless = Draining(address), replace(REQUEST.plan, requests=None, duration_s=60.0)
+        wanted = replace(REQUEST, plan=endless, read_only=refusal)
+        tell = Tell(note=lambda line: None, detail=lambda line: None)
+        report = (await run(etcd, SystemClock(), wanted, screen, tell)).report
+        held = await etcd.get(key)
+    assert report is not None
+    assert held is not None
+    if refusal:
+        assert (_drains(report), screen.questions) == ([f"drain: not done: {refusal}"], [])
+        assert held.value == f"{address}|1".encode()
+        return
+    assert screen.questions == [
+        (f"Drain {address} for every client?", "weight 1 -> 0, 1 of 2 in the rotation then"),
+    ]
+    assert held.value == f"{address}|0".encode()
+    assert _drains(report)[0].startswith("drain: out of the rotation of every client at revision ")
+    assert report.errors == 0
+
+
+async def _nothing() -> None:
+    """Leave the registry alone."""

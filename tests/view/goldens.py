@@ -14,7 +14,8 @@ from lbctl.view.compare_text import contest_text
 from lbctl.view.hammer_frame import build
 from lbctl.view.summary import summary
 from lbctl.view.theme import ASCII, PLAIN, UNICODE, Glyphs
-from lbctl.view.watch_frame import WatchUi, build_watch
+from lbctl.view.watch_frame import build_watch
+from lbctl.view.watch_ui import WatchUi
 from tests.view.sample import (
     explained,
     judged,

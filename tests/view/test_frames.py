@@ -17,7 +17,8 @@ from lbctl.view.lines import stripped, width_of
 from lbctl.view.text import cell_len
 from lbctl.view.theme import ASCII, COLOUR, MONOCHROME, PLAIN, UNICODE, Glyphs, Look
 from lbctl.view.ui import Ui
-from lbctl.view.watch_frame import WatchUi, build_watch
+from lbctl.view.watch_frame import build_watch
+from lbctl.view.watch_ui import WatchUi
 from tests.view.goldens import FOLDER, GOLDENS
 from tests.view.sample import load_aware, overridden, sample, seasoned
 from tests.view.sample_watch import watch_sample

@@ -3,6 +3,7 @@ from __future__ import annotations
 import re
 from dataclasses import replace
 
+from lbctl.load.controls import Question
 from lbctl.stats.report import Report
 from lbctl.view.hammer_frame import build
 from lbctl.view.live_hammer import HammerView
@@ -227,7 +228,7 @@ def test_only_backends_with_what_was_typed_are_listed() -> None:
     assert frame[5].split()[:2] == ["ADDRESS", "WT"]
     frame = typed(view, "enter", "d")
     assert stage.calls == ["drain 10.0.0.14:50051"]
-    assert "BACKENDS 4/5 /0.14 ─" in frame[4]
+    assert "BACKENDS 4/5 /0.14: 1 of 5 ─" in frame[4]
     assert " 8.3   8.3 " in frame[6]  # of all backends, as before
     assert len(listed(typed(view, "esc"))) == 5
 
@@ -238,6 +239,26 @@ def test_a_key_has_the_run_begin_anew() -> None:
     assert stage.calls == ["recount"]
     stage.now = sample(5, elapsed_s=0.1, ok=0, errors=0, completed=0, error_groups=(), in_flight=0)
     assert " ok 0  err 0 (-)" in "\n".join(drawn(view, 1.0))
+
+
+def test_a_drain_for_every_client_is_asked_about_and_only_yes_is_yes() -> None:
+    stage, view = growing()
+    view.press("D", 80, 24)
+    assert stage.calls == ["turn 10.0.0.11:50051"]
+    stage.registry.busy = "reading the registry"
+    assert drawn(view, 0.0)[-1].startswith(" reading the registry …")
+    for key, said in (("y", "yes"), ("Y", "yes"), ("n", "no"), ("q", "no"), ("enter", "no"), ("esc", "no")):
+        stage.registry.busy = ""
+        stage.registry.question = Question("Drain 10.0.0.11:50051 for every client?", "weight 5 -> 0, 4 of 5 left")
+        frame = drawn(view, 0.01)  # at once, though the figures of the frame before were new
+        assert frame[-1].rstrip() == " Drain 10.0.0.11:50051 for every client? [y/N]  weight 5 -> 0, 4 of 5 left"
+        assert drawn(view, 0.02, 60)[-1].startswith(" Drain 10.0.0.11:50051 for every client? [y/N]  weight 5 ->…")
+        assert "Drain" in drawn(view, 0.03, 39, 7)[0]
+        view.press("repaint", 80, 24)
+        view.press(key, 80, 24)
+        assert stage.calls.pop() == said
+        assert drawn(view, 0.04)[-1].startswith(" q quit")
+    assert stage.calls == ["turn 10.0.0.11:50051"]
 
 
 def test_backends_are_picked_by_state_and_reason_too() -> None:
