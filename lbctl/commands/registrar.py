@@ -67,7 +67,8 @@ class Registrar:
         self._proposal: _Proposal | None = None
         self._about = ("", "")  # what is done, and to which address
         self._work: asyncio.Task[None] | None = None
-        self._writing = False
+        self._working = self._writing = False
+        self.on_news: Callable[[], None] = lambda: None
 
     @property
     def question(self) -> Question | None:
@@ -77,7 +78,7 @@ class Registrar:
     @property
     def busy(self) -> str:
         """What is being waited for, in words; "" for nothing."""
-        if self._work is None or self._work.done():
+        if not self._working:
             return ""
         return "writing to the registry" if self._writing else "reading the registry"
 
@@ -90,7 +91,7 @@ class Registrar:
 
         async def plan(etcd: Etcd, found: Registered, address: str) -> _Proposal:
             turning = await weighing(etcd, found, [Wish(address, weight)])
-            return _proposal(found, turning, f"Give {address} weight {weight}", f"weight {weight} written")
+            return _proposal(found, turning, f"Give {address} weight {weight}", f"has weight {weight}")
 
         self._begin("weight", address, plan)
 
@@ -130,6 +131,7 @@ class Registrar:
         self._start(lambda: self._propose(etcd, plan))
 
     def _start(self, work: Callable[[], Awaitable[None]]) -> None:
+        self._working = True
         self._work = asyncio.create_task(self._seen_through(work))
 
     async def _seen_through(self, work: Callable[[], Awaitable[None]]) -> None:
@@ -138,6 +140,9 @@ class Registrar:
         except LbctlError as error:
             words = "; ".join([*str(error).split("\n"), *filter(None, [error.hint])])
             self._tell(f"not done: {words}", "bad")
+        finally:
+            self._working = self._writing = False
+            self.on_news()
 
     async def _propose(self, etcd: Etcd, plan: _Plan) -> None:
         found = await registered(etcd, self._where, usable=self._about[0] != "deregister")
@@ -151,14 +156,13 @@ class Registrar:
 
     async def _write(self, proposal: _Proposal) -> None:
         assert self._etcd is not None
-        try:
-            revision = await write(self._etcd, proposal.changes)
-            undo = f"; undo: {proposal.undo}" if proposal.undo else ""
-            self._tell(f"{proposal.done} at revision {revision}{undo}", "change")
-            beside = {each.key for change in proposal.changes for each in change.beside}
-            await tidy(self._etcd, proposal.stale, beside)
-        finally:
-            self._writing = False
+        revision = await write(self._etcd, proposal.changes)
+        verb, address = self._about
+        undo = f"; undo: {proposal.undo}" if proposal.undo else ""
+        words = f"{address} {proposal.done} for every client at revision {revision}{undo}"
+        self._note(_EVENTS.get(verb, "drain"), address, words, "change")
+        beside = {each.key for change in proposal.changes for each in change.beside}
+        await tidy(self._etcd, proposal.stale, beside)
 
     def _tell(self, text: str, level: str = "info") -> None:
         verb, address = self._about
@@ -179,15 +183,15 @@ async def _turning(etcd: Etcd, found: Registered, address: str) -> _Proposal:
     """Out of the rotation, or back where every key of the address is out."""
     if all(is_out(each) for each in instances_at(found.service, address)):
         turning = await undraining(etcd, found, [address])
-        return _proposal(found, turning, f"Undrain {address}", "back in the rotation of every client")
+        return _proposal(found, turning, f"Undrain {address}", "undrained")
     turning = await draining(etcd, found, [address])
-    return _proposal(found, turning, f"Drain {address}", "out of the rotation of every client")
+    return _proposal(found, turning, f"Drain {address}", "drained")
 
 
 def _proposal(found: Registered, turning: Turning, ask: str, done: str) -> _Proposal:
     service, plan = found.service, turning.rewrites
     there = in_rotation(afterwards(service, plan))
-    rest = f"{there} of {len(service.instances)} in the rotation then" if there else "NONE is in the rotation then"
+    rest = f"{there}/{len(service.instances)} in rotation" if there else "NONE in rotation"
     what = next((_what(each) for each in plan if each.changes), "nothing")
     remarks = (*turning.remark.split("\n"), unheeded(service.layout), keeper_of(service.layout).rewrites)
     return _Proposal(
@@ -217,6 +221,6 @@ async def _deregistering(etcd: Etcd, found: Registered, address: str) -> _Propos
         Question(f"Delete {address} for every client?", f"{keys}, {rest or 'NO'} instance{'s' * (rest != 1)} left"),
         plan,
         noted.stale,
-        f"{keys} deleted",
+        "deregistered",
         remarks=[remark] if remark else [],
     )

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import NamedTuple, Protocol
 
 
@@ -17,6 +18,8 @@ class RegistryControls(Protocol):
 
     What became of each is an event, also that nothing may be written.
     """
+
+    on_news: Callable[[], None]  # called where there is another question, or something else to wait for
 
     @property
     def question(self) -> Question | None:

@@ -20,6 +20,9 @@ class NoRegistry:
     question: Question | None = None
     busy = ""
 
+    def __init__(self) -> None:
+        self.on_news: Callable[[], None] = lambda: None
+
     def turn(self, address: str) -> None:
         """Do nothing."""
 

@@ -96,5 +96,6 @@ def event_lines_whole(
 def _when(event: Event, look: Look) -> str:
     style = look.style
     role, mark = event_mark(event.level, look)
-    when = f"{event.t_s:.1f}s" if event.t_s < 1000 else clock(event.t_s)
+    tenths = round(event.t_s, 1) + 0.0  # what was just before a run was begun anew is at 0
+    when = f"{tenths:.1f}s" if abs(tenths) < 1000 else f"{'-' if tenths < 0 else ''}{clock(abs(tenths))}"
     return f" {style.muted}{when:>8}{style.reset} {role}{mark}{style.reset} "

@@ -37,6 +37,10 @@ class View(Protocol):
         """Whether the last frame stays in the scrollback."""
         ...
 
+    def woken_by(self, wake: Callable[[], None]) -> None:
+        """Call that whenever there is something that has to be seen at once; a key is, anyway."""
+        ...
+
     def draw(self, now_s: float, width: int, height: int, *, fresh: bool = False) -> Iterator[list[str]]:
         """Yield the lines of a frame from top to bottom, in pieces; ``fresh``: with no figure from before."""
         ...
@@ -74,6 +78,7 @@ class Session:
         self._stopping: asyncio.Task[None] | None = None
         self._failure = ""
         self._size = terminal.size()
+        view.woken_by(self._wake.set)
 
     def enter(self) -> None:
         """Take the terminal over and start to draw."""

@@ -47,6 +47,9 @@ class CompareView:
             "up": lambda: self._move(-1),
         }
 
+    def woken_by(self, wake: Callable[[], None]) -> None:
+        """Nothing but keys has to be seen at once."""
+
     def draw(self, now_s: float, width: int, height: int, *, fresh: bool = False) -> Iterator[list[str]]:
         """Yield a frame: the clock is always fresh, figures are a second old at most."""
         contest = self._contest()

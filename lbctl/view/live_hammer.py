@@ -70,6 +70,10 @@ class HammerView:
     def keep_frame(self) -> bool:
         return self.ui.keep_frame
 
+    def woken_by(self, wake: Callable[[], None]) -> None:
+        """Have it called for questions."""
+        self._controls.registry.on_news = wake
+
     def draw(self, now_s: float, width: int, height: int, *, fresh: bool = False) -> Iterator[list[str]]:
         """Yield a frame: the clock is always right, all figures are of one moment, 0.25 s ago at most."""
         aged = now_s - self._lines_at

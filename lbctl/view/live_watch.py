@@ -37,6 +37,10 @@ class WatchView:
             "esc": self._back,
         }
 
+    def woken_by(self, wake: Callable[[], None]) -> None:
+        """Have it called for questions."""
+        self._controls.registry.on_news = wake
+
     def draw(self, now_s: float, width: int, height: int, *, fresh: bool = False) -> Iterator[list[str]]:
         """Yield a frame of the watch as it is now."""
         self.ui.asked, self.ui.busy = self._controls.registry.question, self._controls.registry.busy

@@ -70,7 +70,7 @@ def _rule(report: Report, ui: Ui, width: int, look: Look) -> str:
     # A verdict on five seconds, looked at over and over, would find chance wanting all the time.
     judged = joined(plain("run: " if window else ""), verdict(report.balance, look))
     tail = joined(judged, plain(order))
-    wanted = f" /{look.show(ui.wanted)}: {len(ui.listed(report))} of {len(report.backends)}" if ui.wanted else ""
+    wanted = f"  {len(ui.listed(report))} of {len(report.backends)} /{look.show(ui.wanted)}" if ui.wanted else ""
     title = titled(f"BACKENDS {ready}/{len(present)}{wanted}", window)
     if len(title) + tail.width + 6 > width:
         tail = judged

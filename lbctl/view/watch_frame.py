@@ -83,7 +83,7 @@ def _rule(report: WatchReport, ui: WatchUi, width: int, look: Look) -> str:
     tail = plain(", ".join(words))
     if report.invalid:
         tail = joined(tail, plain(", "), coloured(look, look.style.warn, f"{report.invalid} invalid"))
-    listed = f"  /{look.show(ui.wanted)}: {len(ui.listed(report))} of {len(report.rows)}" if ui.wanted else ""
+    listed = f"  {len(ui.listed(report))} of {len(report.rows)} /{look.show(ui.wanted)}" if ui.wanted else ""
     return rule(f"BACKENDS {ready}/{present} ready{listed}", width, look, tail)
 
 

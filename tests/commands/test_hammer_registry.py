@@ -215,10 +215,10 @@ async def test_a_backend_is_drained_for_every_client_from_the_screen(own_etcd: E
         assert held.value == f"{address}|1".encode()
         return
     assert screen.questions == [
-        (f"Drain {address} for every client?", "weight 1 -> 0, 1 of 2 in the rotation then"),
+        (f"Drain {address} for every client?", "weight 1 -> 0, 1/2 in rotation"),
     ]
     assert held.value == f"{address}|0".encode()
-    assert _drains(report)[0].startswith("drain: out of the rotation of every client at revision ")
+    assert _drains(report)[0].startswith(f"{address} drained for every client at revision ")
     assert report.errors == 0
 
 

@@ -26,6 +26,8 @@ class Person:
     def __init__(self, etcd: Etcd | None, refusal: str = "") -> None:
         self.told: list[tuple[str, str | None, str, str]] = []
         self.registrar = Registrar(etcd, ECHO, self.note, refusal)
+        self.registrar.on_news = lambda: self.seen.append(self.registrar.question is not None)
+        self.seen: list[bool] = []
 
     def note(self, kind: str, backend: str | None, text: str, level: str = "info") -> None:
         self.told.append((kind, backend, text, level))
@@ -73,17 +75,18 @@ async def test_an_instance_is_drained_and_put_back_for_every_client(etcd: Etcd) 
         assert someone.registrar.busy == "reading the registry"
         turn(B)  # one after the other
         ask = f"Drain {A} for every client?"
-        await someone.agrees(ask, "weight 5 -> 0, 1 of 2 in the rotation then", "out of the rotation of every client")
+        await someone.agrees(ask, "weight 5 -> 0, 1/2 in rotation", f"{A} drained for every client at revision")
         assert await values(etcd) == [f"{A}|5", f"{A}|0", f"{B}|1"]  # the first is the note
         assert someone.told[-1][:2] == ("drain", A)
+        assert someone.seen == [True, False]
         assert someone.told[-1][2].endswith(f"; undo: lbctl undrain echo {A}")
         turn(B)
         await someone.agrees(
-            f"Drain {B} for every client?", "weight 1 -> 0, NONE is in the rotation then", "undrain echo 127.0.0.1:2"
+            f"Drain {B} for every client?", "weight 1 -> 0, NONE in rotation", "undrain echo 127.0.0.1:2"
         )
         turn(A)
         ask = f"Undrain {A} for every client?"
-        await someone.agrees(ask, "weight 0 -> 5, 1 of 2 in the rotation then", "back in the rotation")
+        await someone.agrees(ask, "weight 0 -> 5, 1/2 in rotation", f"{A} undrained for every client")
         assert f"{A}|5" in await values(etcd)
 
 
@@ -112,9 +115,11 @@ async def test_a_weight_is_written_and_keys_are_deleted(etcd: Etcd) -> None:
         assert await someone.hears("weight: nothing to write: it is so already") == "info"
         someone.registrar.weigh(A, 7)
         ask = f"Give {A} weight 7 for every client?"
-        await someone.agrees(ask, "weight 5 -> 7, 2 of 2 in the rotation then", "weight 7 written at revision")
+        await someone.agrees(ask, "weight 5 -> 7, 2/2 in rotation", f"{A} has weight 7 for every client")
         someone.registrar.deregister(B)
-        await someone.agrees(f"Delete {B} for every client?", "1 key, 1 instance left", "1 key deleted at revision")
+        await someone.agrees(
+            f"Delete {B} for every client?", "1 key, 1 instance left", f"{B} deregistered for every client"
+        )
         assert await values(etcd) == [f"{A}|7"]
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import replace
 from typing import Any, Generic, TypeVar
 
@@ -16,6 +17,7 @@ class Registry:
     def __init__(self, calls: list[str]) -> None:
         self.question: Question | None = None
         self.busy = ""
+        self.on_news: Callable[[], None] = lambda: None
         self.calls = calls
 
     def turn(self, address: str) -> None:

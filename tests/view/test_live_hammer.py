@@ -228,7 +228,7 @@ def test_only_backends_with_what_was_typed_are_listed() -> None:
     assert frame[5].split()[:2] == ["ADDRESS", "WT"]
     frame = typed(view, "enter", "d")
     assert stage.calls == ["drain 10.0.0.14:50051"]
-    assert "BACKENDS 4/5 /0.14: 1 of 5 ─" in frame[4]
+    assert "BACKENDS 4/5  1 of 5 /0.14 ─" in frame[4]
     assert " 8.3   8.3 " in frame[6]  # of all backends, as before
     assert len(listed(typed(view, "esc"))) == 5
 

@@ -93,7 +93,7 @@ def test_only_instances_with_what_was_typed_are_listed() -> None:
     stage, view = looking()
     frame = pressed(view, "/", *"refuse")
     assert frame[-1].startswith(" /refuse_  Enter: keep  Esc: all instances")
-    assert "BACKENDS 3/5 ready  /refuse: 1 of 5 ─" in frame[1]
+    assert "BACKENDS 3/5 ready  1 of 5 /refuse ─" in frame[1]
     assert "weight 11, 1 draining" in frame[1]  # of all
     assert [line.split()[2] for line in frame if ":50051  " in line[:22]] == ["10.0.0.14:50051"]
     pressed(view, "enter", "d")
