@@ -70,6 +70,7 @@ class Run:
         accounts = accounts_of(task.varying, tally, clock)
         self._engine = engine_of(task, balancer, accounts, flusher, clock, self._attempts, self._guarding)
         self._plan = task.plan.warming or task.plan  # what is issued now
+        self._tries = 0  # how often it was driven anew
         self._loop = self._made_loop()
         self._delegation: Delegation | None = None
         self.backends = self._made_backends(tally, dialling_of(task, flusher, clock, network))
@@ -138,7 +139,8 @@ class Run:
     def _made_loop(self) -> Loop:
         """The loop of what is issued now."""
         task = self._task
-        chance = Random(f"arrivals {task.seed}")  # what is drawn for picks must say nothing of when calls come
+        # What is drawn for picks must say nothing of when calls come, and to try once more is to draw once more.
+        chance = Random(f"arrivals {self._tries} {task.seed}")
         loop = loop_for(self._plan, self._engine, self._clock, self._alarms, task.connection.connections, chance)
         loop.on_idle, loop.on_sent = self._idle, self._all_sent
         return loop
@@ -350,6 +352,7 @@ class Run:
         """Have ``drive`` issue this plan next, on the same connections and counted anew; nothing may be going on."""
         self._task = self._reporter.task = replace(self._task, plan=plan)
         self._plan = plan.warming or plan
+        self._tries += 1
         self._why, self._end_reason, self._reporter.warmed = _COMPLETED, None, None
         self._over.clear()
         self._recount()

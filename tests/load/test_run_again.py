@@ -81,3 +81,26 @@ async def test_calls_are_retried_in_the_second_run_as_in_the_first() -> None:
             await stage.do(lambda: stage.end(1).answer(1))
             report = await stage.over()
             assert (report.ok, report.attempts, report.repeated and report.repeated.sent) == (1, 2, 1)
+
+
+async def test_to_try_a_rate_once_more_is_to_draw_other_arrivals_and_a_seed_draws_them_again() -> None:
+    async def first_gaps(seed: int) -> list[int]:
+        load = replace(paced(100, 1), schedule=replace(steady(100.0), arrival="poisson"))
+        gaps = []
+        async with staged(task(load, seed=seed)) as stage:
+            for number in range(3):
+                if number:
+                    stage.run.again(load)
+                await stage.drive(1)
+                gaps.append((stage.alarm.due_ns or 0) - stage.clock.now_ns())
+                stage.clock.advance(gaps[-1] / 1e9)
+                stage.alarm.ring()
+                await stage.do(lambda: stage.end(1).answer(1))
+                await stage.over()
+        return gaps
+
+    gaps = await first_gaps(7)
+    assert len(set(gaps)) == 3
+    assert all(gap > 0 for gap in gaps)
+    assert await first_gaps(7) == gaps
+    assert await first_gaps(8) != gaps
