@@ -5,13 +5,15 @@ from __future__ import annotations
 import asyncio
 import json
 import os
-import sys
-from asyncio.subprocess import PIPE, Process
+from asyncio.subprocess import PIPE
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from pathlib import Path
 
 from jsonschema import Draft202012Validator
+
+from tests import warm
+from tests.warm import Process
 
 REFERENCE = Path(__file__).parents[2] / "docs" / "reference"
 
@@ -24,9 +26,7 @@ def schema(name: str) -> Draft202012Validator:
 async def lbctl(*arguments: str, stdout: int = PIPE) -> AsyncIterator[Process]:
     """Start lbctl, and end it with the block."""
     environ = {**os.environ, "PYTHONPATH": str(Path(__file__).parents[2])}
-    process = await asyncio.create_subprocess_exec(
-        sys.executable, "-m", "lbctl", *arguments, stdout=stdout, stderr=PIPE, env=environ
-    )
+    process = await warm.started(arguments, environ, stdout=stdout)
     try:
         yield process
     finally:

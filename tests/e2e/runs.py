@@ -6,14 +6,16 @@ import asyncio
 import json
 import os
 import signal
-import sys
-from asyncio.subprocess import DEVNULL, PIPE, Process
+from asyncio.subprocess import PIPE
 from collections.abc import AsyncIterator, Mapping
 from contextlib import asynccontextmanager, suppress
 from pathlib import Path
 from typing import Any, NamedTuple
 
 from jsonschema import Draft202012Validator
+
+from tests import warm
+from tests.warm import Forked, Process
 
 ROOT = Path(__file__).parents[2]
 PATIENCE_S = 60.0
@@ -116,9 +118,9 @@ class Running:
     async def hang_up(self) -> None:
         """Close our ends of its standard output and error, as a terminal that goes away does."""
         self._reading.cancel()
-        transport: Any = self.process._transport  # type: ignore[attr-defined]  # the pipes have no other door
+        assert isinstance(self.process, Forked)
         for number in (1, 2):
-            transport.get_pipe_transport(number).close()
+            self.process.close_pipe(number)
         self._reading = asyncio.gather(asyncio.sleep(0), asyncio.sleep(0, ""))
 
     async def kill(self) -> None:
@@ -151,20 +153,13 @@ async def running(
     cwd: Path | None = None,
     environ: Mapping[str, str] | None = None,
 ) -> AsyncIterator[Running]:
-    """Start lbctl, end it with the block, and see that it leaves no process behind."""
-    process = await asyncio.create_subprocess_exec(
-        sys.executable,
-        "-m",
-        "lbctl",
-        *arguments,
-        stdin=DEVNULL if stdin is None else PIPE,
-        stdout=stdout,
-        stderr=PIPE,
-        cwd=cwd,
-        env=environment(etcd) | dict(environ or {}),
-        start_new_session=True,
-        limit=1 << 22,
-    )
+    """Start lbctl, end it with the block, and see that it leaves no process behind.
+
+    With variables of its own it starts as users start it, with Python; without, from one that has imported it already.
+    """
+    start = warm.started if environ is None else warm.cold
+    variables = environment(etcd) | dict(environ or {})
+    process = await start(arguments, variables, cwd=cwd, stdin=stdin is not None, stdout=stdout)
     if stdin is not None:
         assert process.stdin is not None
         process.stdin.write(stdin)

@@ -16,6 +16,7 @@ import pytest
 from lbctl.demo.etcd_server import EtcdServer
 from lbctl.etcd.client import Etcd
 from lbctl.etcd.config import EtcdConfig
+from tests.e2e.conftest import standing
 from tests.e2e.runs import PATIENCE_S, ROOT, lbctl, running
 from tests.e2e.test_weight import typed
 
@@ -277,8 +278,8 @@ async def test_on_a_terminal_a_drain_and_a_deletion_are_asked_about(own: Etcd) -
 
 @pytest.mark.parametrize("layout", ["etcd-naming", "kratos", "kitex", "go-zero", "go-micro", "plain"])
 async def test_a_demo_in_any_layout_can_be_called(layout: str) -> None:
-    load = ("hammer", "echo", "-n", "200", "-o", "json")
-    ended = await lbctl("demo", "--layout", layout, "-b", "2", "--latency", "0ms", "--", "lbctl", *load)
+    with standing("--layout", layout, "-b", "2", "--latency", "0ms") as demo:
+        ended = await lbctl("hammer", "echo", "-n", "200", "-o", "json", etcd=demo.etcd)
     assert ended.status == 0, ended.err
     found = ended.document
     assert (found["ok"], len(found["backends"])) == (200, 2)
