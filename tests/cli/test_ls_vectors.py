@@ -86,7 +86,7 @@ def test_a_published_registration_is_listed_as_it_should_be(lbctl: Lbctl, fill: 
 @pytest.mark.parametrize("seed", range(2))
 def test_nothing_that_went_wrong_ends_a_listing_or_steers_the_terminal(lbctl: Lbctl, fill: Fill, seed: int) -> None:
     # A lease of another key's is none here: etcd refuses it.
-    broken = {each.key: each._replace(lease=0) for each in islice(mutants(Random(1000 + seed)), 400)}
+    broken = {each.key: each._replace(lease=0) for each in islice(mutants(Random(1000 + seed)), 200)}
     fill([*broken.values(), Stored(b"team/echo/large", LARGE, 0), Stored(b"/services/echo/large", LARGE, 0)])
 
     lines = [("ls",), ("ls", "--all"), *(("ls", "--all", "-o", output) for output in ("wide", "json", "yaml"))]

@@ -265,7 +265,7 @@ async def test_without_a_screen_there_is_nothing_but_the_summary(demo: Standing)
 
 PROGRESS = re.compile(
     r"hammer 00:0\d [\d,]+/100,000,000 00:0\d/00:00 \d+% [\d,.]+ rps ok [\d,]+ err 0 \(0\.00%\) p50 \S+ p99 \S+"
-    r" maxd \d\.\dpp backends 3/3"
+    r" maxd \d+\.\dpp backends 3/3"
 )
 
 

@@ -30,7 +30,7 @@ BEYOND: Final = {
 
 @pytest.fixture(scope="module")
 def four() -> Iterator[Standing]:
-    with standing("-b", str(SIZE), "--weights", "1", "--latency", "2ms") as found:
+    with standing("-b", str(SIZE), "--weights", "1", "--latency", "5ms") as found:
         yield found
 
 
