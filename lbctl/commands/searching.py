@@ -30,6 +30,7 @@ _WHOLE: Final = ("duration", MAX_ERRORS)  # ends of a run that tell what a rate 
 _CLOSE: Final = 0.1  # of a limit
 _BUSY: Final = 0.8
 _LATE: Final = 0.05  # of the calls
+_MATTERS: Final = 0.1  # of a limit
 _FEW: Final = 20  # calls, of which a share says little
 _ERRORS: Final = parse_threshold("error_rate<1%")
 _ABOUT_ERRORS: Final = ("error_rate", "success_rate", "errors", "ok", "code.")
@@ -183,7 +184,7 @@ def _judged(report: Report, outcomes: Sequence[Outcome]) -> _Verdict:
     lost += ["ended by --max-errors"] if report.end_reason == MAX_ERRORS else []
     if not broken and not lost:
         return _Verdict(HOLDS, "", any(_is_close(each) for each in outcomes))
-    why = next(_too_slow(report), "")
+    why = next(_too_slow(report, broken), "") if lost or not all(map(_is_about_errors, broken)) else ""
     reasons = [*map(_spelled, broken), *lost]
     if why:
         return _Verdict(LIMITED, ", ".join([*reasons, why]), is_close=True)
@@ -205,20 +206,28 @@ def _is_close(found: Outcome) -> bool:
     return found.value is not None and abs(found.value - found.limit) <= _CLOSE * abs(found.limit)
 
 
-def _too_slow(report: Report) -> Iterator[str]:
-    """What of the generator's health makes a failure its own."""
-    busy, late = report.generator.busy, _late(report)
+def _is_about_errors(found: Outcome) -> bool:
+    return found.expr.startswith("error")
+
+
+def _too_slow(report: Report, broken: Sequence[Outcome]) -> Iterator[str]:
+    """What of the generator's health makes a failure its own: starts that were late by what matters to the limits."""
+    busy = report.generator.busy
     if busy > _BUSY:
         yield f"generator {busy:.0%} busy"
+    matters_ms = max(1.0, min((_MATTERS * each.limit for each in broken if each.unit == "ms"), default=1.0))
+    late = _late(report, matters_ms)
     if late > _LATE:
-        yield f"{late:.0%} started over 1ms late"
+        yield f"{late:.0%} started over {matters_ms:.3g}ms late"
 
 
-def _late(report: Report) -> float:
+def _late(report: Report, over_ms: float = 1.0) -> float:
+    """The share of the calls that were started later than planned by more than that."""
     starts = report.starts
     if starts is None or starts.delays.total < _FEW:
         return 0.0
-    return starts.late / starts.delays.total
+    late = sum(count for us, count in starts.delays.steps() if us > over_ms * 1000)
+    return late / starts.delays.total
 
 
 def _probe(report: Report, rate: float, outcomes: tuple[Outcome, ...], found: _Verdict) -> Probe:

@@ -145,10 +145,36 @@ async def test_an_expression_about_errors_stands_for_the_one_that_is_there_witho
     assert (report.search.objective, report.search.ended) == (("p99<20ms", "error_rate<5%"), FOUND)
 
 
+async def test_late_starts_that_do_not_matter_to_the_limit_are_no_excuse() -> None:
+    late = Histogram()
+    late.record(5000, 80)
+    late.record(0, 920)
+
+    def change(rate: float) -> dict[str, Any]:
+        return {"starts": Starts(80, late)}
+
+    verdicts = {}
+    for limit in ("2ms", "200ms"):
+        report = await found(Service(change), f"p99<{limit}")
+        assert report.search is not None
+        verdicts[limit] = {probe.verdict for probe in report.search.probes if probe.verdict != HOLDS}
+    assert verdicts == {"2ms": {LIMITED}, "200ms": {FAILS}}
+
+
+async def test_errors_are_never_the_generators() -> None:
+    report = await found(
+        Service(lambda rate: {"errors": 10, "ok": 490, "generator": replace(open_loop().generator, busy=0.93)}),
+        "error_rate<1%",
+    )
+    assert report.search is not None
+    assert (report.search.ended, report.search.probes[0].reason) == (FAILED, "error_rate 2%")
+
+
 @pytest.mark.parametrize("busy", [True, False])
 async def test_what_fails_while_the_generator_cannot_keep_up_is_a_lower_bound(busy: bool) -> None:
     late = Histogram()
-    late.record(5000, 1000)
+    late.record(5000, 80)
+    late.record(0, 920)
 
     def change(rate: float) -> dict[str, Any]:
         if rate < 1000:
