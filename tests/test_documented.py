@@ -77,6 +77,14 @@ def anchors(page: Path) -> set[str]:
     return made | set(re.findall(r'<a id="([^"]+)">', text))
 
 
+def test_the_index_leads_to_every_page() -> None:
+    index = ROOT / "docs" / "README.md"
+    linked = {index.parent / name for name in re.findall(r"\]\(([^)#]+\.md)", index.read_text(encoding="utf-8"))}
+    assert {page for page in pages() if page.is_relative_to(index.parent)} - linked - {index} == {
+        page for page in pages() if page.parent.name == "decisions"
+    }
+
+
 def test_every_module_that_is_to_be_run_exists() -> None:
     modules = {
         name for page in pages() for name in re.findall(r"python -m ((?:tests|benchmarks)[.\w]+)", page.read_text())
