@@ -14,31 +14,24 @@ _lbctl() {
     } <<<"$("$program" __complete bash "${COMP_LINE:0:COMP_POINT}" "${COMP_LINE:COMP_POINT}" \
         "$COMP_WORDBREAKS" 2>/dev/null </dev/null)"
     case $about in
-        delegate*) _lbctl_delegate "${about#delegate }" ;;
+        delegate*) _lbctl_delegate "$about" ;;
         *nospace*) compopt -o nospace 2>/dev/null ;;
     esac
     case $about in *filenames*) compopt -o filenames 2>/dev/null ;; esac
 }
 
-# The command that begins with this word of the line is none of lbctl.
+# Another command begins within the line: bash-completion knows how to complete it, and bash what may be one.
 _lbctl_delegate() {
-    local skipped rest=${COMP_LINE:0:COMP_POINT} place
+    local place begin=0 line
     COMPREPLY=()
-    if declare -F _comp_command_offset >/dev/null || declare -F _command_offset >/dev/null; then
-        # they count words as readline splits them
-        for ((place = 0, skipped = 0; place < COMP_CWORD; place++)); do
-            [[ ${COMP_WORDS[place]} == -- ]] && skipped=$((place + 1))
-        done
-        if ((skipped)); then
-            if declare -F _comp_command_offset >/dev/null; then
-                _comp_command_offset "$skipped"
-            else
-                _command_offset "$skipped"
-            fi
-            return
-        fi
-    fi
-    if [[ ${rest%%*([[:space:]])} == *' --' ]] || ((COMP_CWORD <= $1)); then
+    for ((place = 1; place < COMP_CWORD; place++)); do
+        [[ ${COMP_WORDS[place]} == -- ]] && begin=$((place + 1)) && break
+    done
+    if ((begin)) && declare -F _comp_command_offset >/dev/null; then
+        _comp_command_offset "$begin"
+    elif ((begin)) && declare -F _command_offset >/dev/null; then
+        _command_offset "$begin"
+    elif [[ $1 == *command* ]]; then
         while IFS= read -r line; do COMPREPLY+=("$line"); done <<<"$(compgen -c -- "${COMP_WORDS[COMP_CWORD]}")"
     else
         compopt -o bashdefault -o default 2>/dev/null

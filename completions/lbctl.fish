@@ -15,7 +15,7 @@ function __lbctl_complete
         set -l rest (string escape -- $before[(math $skipped + 1)..])
         complete -C (string join ' ' -- $rest $word | string collect)
     else if string match -q '*filenames*' -- "$lines[1]"; and string match -q -- '*~*' "$word"
-        __fish_complete_path "$word" # it stands for a directory, and is not to be quoted
+        complete -C "'' $word" # it stands for a directory, and is not to be quoted
     else if set -q lines[2]
         string join \n -- $lines[2..]
     end

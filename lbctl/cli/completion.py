@@ -35,7 +35,7 @@ EXAMPLES = (
     "lbctl completion zsh > ~/.zfunc/_lbctl",
     "lbctl completion fish | source",
 )
-LONGEST_S: Final = 2.0
+SPARE_S: Final = 3.0  # for this process itself
 
 
 @with_settings(registry=False)
@@ -77,10 +77,14 @@ def complete(arguments: Sequence[str]) -> int:
     """Answer a script on standard output; says nothing else, never reads what is typed, and ends soon."""
     from threading import Timer
 
+    from lbctl.cli.completion_values import limit_s
+
     nowhere = os.open(os.devnull, os.O_RDWR)
     for stream in (0, 2):
         os.dup2(nowhere, stream)
-    guard = Timer(LONGEST_S, os._exit, (0,))  # a file that does not answer, such as a pipe named by --config
+    guard = Timer(
+        limit_s(os.environ) + SPARE_S, os._exit, (0,)
+    )  # a file that does not answer, such as a pipe named by --config
     guard.daemon = True
     guard.start()
     lines = told(arguments)

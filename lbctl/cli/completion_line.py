@@ -50,6 +50,15 @@ class Reader:
         else:
             self._short(word)
 
+    def pass_over(self, word: str) -> None:
+        """Take a word that is not all there yet, and whose value says nothing."""
+        known = {name: len(values) for name, values in self.options.items()}
+        self.take(word)
+        for name in list(self.options):
+            del self.options[name][known.get(name, 0) :]
+            if not self.options[name]:
+                del self.options[name]
+
     @property
     def due(self) -> Parameter | None:
         """The argument that comes next."""
@@ -119,7 +128,7 @@ def read(words: Words, hosts: tuple[str, ...] = ()) -> Line:
     _take(whole, words.before[1:])
     behind = len(whole.arguments)
     if words.word.strip("-"):
-        whole.take(words.word)
+        whole.pass_over(words.word)
     else:
         whole.pending = None
     was_argument = len(whole.arguments) > behind

@@ -8,7 +8,7 @@ from __future__ import annotations
 import asyncio
 import functools
 import os
-from collections.abc import Coroutine, Iterable, Mapping, Sequence
+from collections.abc import Coroutine, Iterable, Sequence
 from contextlib import suppress
 from dataclasses import replace
 from pathlib import Path
@@ -17,28 +17,19 @@ from typing import Any, Final, TypeVar
 from lbctl import __version__
 from lbctl.cli.addresses import parse_weighted_endpoints
 from lbctl.cli.completion_cache import Cache
-from lbctl.cli.completion_values import Typed
+from lbctl.cli.completion_values import Typed, limit_s
 from lbctl.cli.config import config_paths, read_config
 from lbctl.cli.settings import Settings, resolve
-from lbctl.cli.values import parse_duration
 from lbctl.clock import SystemClock
 from lbctl.discovery.names import find
 from lbctl.errors import LbctlError
 from lbctl.model import Endpoint, Instance, Registry, Service
 from lbctl.redaction import masked_text
 
-LIMIT_S: Final = 0.3
 MOST_ASKED: Final = 3  # backends, for what they offer
 
 T = TypeVar("T")
 Methods = tuple[tuple[str, str], ...]  # package.Service/Method, and what streams
-
-
-def limit_s(environ: Mapping[str, str]) -> float:
-    """How long anybody outside of this process may take."""
-    with suppress(ValueError):
-        return parse_duration(environ["LBCTL_COMPLETION_TIMEOUT"]) if "LBCTL_COMPLETION_TIMEOUT" in environ else LIMIT_S
-    return LIMIT_S
 
 
 class Budget:

@@ -21,31 +21,24 @@ _lbctl() {
     } <<<"$("$program" __complete bash "${COMP_LINE:0:COMP_POINT}" "${COMP_LINE:COMP_POINT}" \
         "$COMP_WORDBREAKS" 2>/dev/null </dev/null)"
     case $about in
-        delegate*) _lbctl_delegate "${about#delegate }" ;;
+        delegate*) _lbctl_delegate "$about" ;;
         *nospace*) compopt -o nospace 2>/dev/null ;;
     esac
     case $about in *filenames*) compopt -o filenames 2>/dev/null ;; esac
 }
 
-# The command that begins with this word of the line is none of lbctl.
+# Another command begins within the line: bash-completion knows how to complete it, and bash what may be one.
 _lbctl_delegate() {
-    local skipped rest=${COMP_LINE:0:COMP_POINT} place
+    local place begin=0 line
     COMPREPLY=()
-    if declare -F _comp_command_offset >/dev/null || declare -F _command_offset >/dev/null; then
-        # they count words as readline splits them
-        for ((place = 0, skipped = 0; place < COMP_CWORD; place++)); do
-            [[ ${COMP_WORDS[place]} == -- ]] && skipped=$((place + 1))
-        done
-        if ((skipped)); then
-            if declare -F _comp_command_offset >/dev/null; then
-                _comp_command_offset "$skipped"
-            else
-                _command_offset "$skipped"
-            fi
-            return
-        fi
-    fi
-    if [[ ${rest%%*([[:space:]])} == *' --' ]] || ((COMP_CWORD <= $1)); then
+    for ((place = 1; place < COMP_CWORD; place++)); do
+        [[ ${COMP_WORDS[place]} == -- ]] && begin=$((place + 1)) && break
+    done
+    if ((begin)) && declare -F _comp_command_offset >/dev/null; then
+        _comp_command_offset "$begin"
+    elif ((begin)) && declare -F _command_offset >/dev/null; then
+        _command_offset "$begin"
+    elif [[ $1 == *command* ]]; then
         while IFS= read -r line; do COMPREPLY+=("$line"); done <<<"$(compgen -c -- "${COMP_WORDS[COMP_CWORD]}")"
     else
         compopt -o bashdefault -o default 2>/dev/null
@@ -59,8 +52,8 @@ _ZSH: Final = r"""#compdef lbctl
 # zsh completion of lbctl, made by: lbctl completion zsh
 
 _lbctl() {
-    local program=${(Q)words[1]} word=$PREFIX about line
-    local -a lines fields plain plain_shown open open_shown
+    local program=${(Q)words[1]} word=$PREFIX about line shown
+    local -a lines fields plain plain_shown open open_shown described
     program=${program/#\~\//$HOME/}
     whence -p -- "$program" >/dev/null || program=lbctl
     if [[ $PREFIX == *[\$\`]* ]]; then # a variable, a command: zsh knows those
@@ -77,14 +70,20 @@ _lbctl() {
         _normal
         return
     fi
+    local -i width=0
     for line in "${(@)lines[2,-1]}"; do
         fields=("${(@ps:\t:)line}")
-        line=${fields[2]//\\/\\\\}
-        line=${line//:/\\:}${fields[4]:+:$fields[4]}
+        (( $#fields[2] > width )) && width=$#fields[2]
+    done
+    for line in "${(@)lines[2,-1]}"; do
+        fields=("${(@ps:\t:)line}")
+        shown=$fields[2]
+        [[ -n $fields[4] ]] && shown="${(r:width:)shown}  -- $fields[4]" described=(-l)
+        shown=${shown[1,COLUMNS-1]}
         if [[ $fields[1] == + ]]; then
-            open+=("$fields[3]") open_shown+=("$line")
+            open+=("$fields[3]") open_shown+=("$shown")
         else
-            plain+=("$fields[3]") plain_shown+=("$line")
+            plain+=("$fields[3]") plain_shown+=("$shown")
         fi
     done
     if [[ $about == *filenames* && $PREFIX == *\~* ]]; then # it stands for a directory, and is not to be quoted
@@ -93,8 +92,8 @@ _lbctl() {
         return
     fi
     local found=1
-    (( $#plain )) && _describe -V 'lbctl' plain_shown plain && found=0
-    (( $#open )) && _describe -V 'lbctl' open_shown open -S '' && found=0
+    (( $#plain )) && compadd $described -V lbctl -d plain_shown -a plain && found=0
+    (( $#open )) && compadd $described -V lbctl -S '' -d open_shown -a open && found=0
     return found
 }
 
@@ -122,7 +121,7 @@ function __lbctl_complete
         set -l rest (string escape -- $before[(math $skipped + 1)..])
         complete -C (string join ' ' -- $rest $word | string collect)
     else if string match -q '*filenames*' -- "$lines[1]"; and string match -q -- '*~*' "$word"
-        __fish_complete_path "$word" # it stands for a directory, and is not to be quoted
+        complete -C "'' $word" # it stands for a directory, and is not to be quoted
     else if set -q lines[2]
         string join \n -- $lines[2..]
     end

@@ -1,9 +1,9 @@
 """What the four shells hand over, and what they are told: a line of words about the answer, then a line a candidate.
 
-The first line is ``delegate N`` where the shell itself is to complete the command that begins with word N, else
-``nospace``, ``filenames``, both, or nothing. What follows is for bash what is to be inserted, with the part cut off
-that readline keeps, for fish the candidate and what it means, for the others MORE, SHOWN, CANDIDATE and MEANING, with
-tabs between.
+The first line is ``delegate N`` where the shell itself is to complete the command that begins with word N (and
+``command`` where that is the word of the cursor), else ``nospace``, ``filenames``, both, or nothing. What follows is
+for bash what is to be inserted, with the part cut off that readline keeps, for fish the candidate and what it means,
+for the others MORE, SHOWN, CANDIDATE and MEANING, with tabs between.
 """
 
 from __future__ import annotations
@@ -68,7 +68,8 @@ def from_bash(arguments: Sequence[str]) -> tuple[Words, Told]:
     if behind and after[:1] and not after[0].isspace():
         behind = behind[1:]  # the end of the word that the cursor is in
     kept = _kept(line, breaks)
-    return Words(line.words, line.last, tuple(behind)), lambda answer: _for_bash(answer, kept, line.quote)
+    words = Words(line.words, line.last, tuple(behind))
+    return words, lambda answer: _for_bash(answer, words, kept, line.quote)
 
 
 def _kept(line: Split, breaks: str) -> str:
@@ -89,7 +90,9 @@ def _kept(line: Split, breaks: str) -> str:
     return split(spelled[:end]).last
 
 
-def _for_bash(answer: Answer, kept: str, quote: str) -> list[str]:
+def _for_bash(answer: Answer, words: Words, kept: str, quote: str) -> list[str]:
+    if answer.delegate is not None:
+        return [_about(answer) + (" command" if answer.delegate == len(words.before) else "")]
     found, names = answer.candidates, _are_files(answer)
     ends = [each.text.removeprefix(kept) for each in found]
     if names and not any(end.startswith("@") for end in ends):  # readline would quote that, too

@@ -9,11 +9,13 @@ from __future__ import annotations
 import os
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from fnmatch import fnmatch
 from itertools import islice
 from typing import Any, Final, NamedTuple, TypeAlias
 
+LIMIT_S: Final = 0.3
 _MOST_FILES: Final = 2000
 # Metavars of quantities, such as TIME, N|P% or FROM:TO[:TIME]: nobody can guess those.
 _QUANTITY: Final = re.compile(r"(?:N|TIME|RATE|SIZE|PERCENT|P%|FROM|TO|STEP|TEXT|URL|HOST:PORT|[][@:,.])+")
@@ -182,3 +184,12 @@ def by_metavar(metavar: str) -> Source | None:
         return files()
     kinds = [part for part in metavar.split("|") if not _QUANTITY.fullmatch(part)]
     return words(*kinds) if all(kind.isalpha() and kind.islower() for kind in kinds) else None
+
+
+def limit_s(environ: Mapping[str, str]) -> float:
+    """How long anybody outside of this process may take."""
+    from lbctl.cli.values import parse_duration
+
+    with suppress(ValueError):
+        return parse_duration(environ["LBCTL_COMPLETION_TIMEOUT"]) if "LBCTL_COMPLETION_TIMEOUT" in environ else LIMIT_S
+    return LIMIT_S

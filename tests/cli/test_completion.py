@@ -188,7 +188,7 @@ def test_what_follows_demo_is_lbctl_again_or_another_program() -> None:
     assert "demo.echo.v1.Echo/Say" in at("lbctl demo -- lbctl hammer echo ")
     assert at("lbctl demo -- lbctl hammer echo Echo/S") == ["Echo/Say"]
     assert at("lbctl demo -- lbctl hammer echo Sa") == ["Say"]
-    assert bash("lbctl demo -b 2 -- gr") == ["delegate 5"]
+    assert bash("lbctl demo -b 2 -- gr") == ["delegate 5 command"]
     assert bash("lbctl register shop 10.0.0.1:1 -- ./server --po") == ["delegate 5"]
     assert bash("lbctl register shop 10.0.0.1:1 -- lbctl demo -- ls -") == ["delegate 8"]
 
