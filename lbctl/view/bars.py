@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import lru_cache
 from math import log1p
 
 from lbctl.view.theme import Glyphs, Look
@@ -47,9 +48,13 @@ def share_bar(share: float, expected: float | None, width: int, look: Look, colo
 
 def sparkline(values: Sequence[float], width: int, glyphs: Glyphs, top: float | None = None) -> str:
     """Draw the newest values at the right, the highest at full height; blank where there was no value yet."""
-    shown = list(values)[-width:]
+    return _sparkline(tuple(values), width, glyphs.levels, top)
+
+
+@lru_cache(maxsize=512)  # a frame has one for each of its rows, and they change twice a second
+def _sparkline(values: tuple[float, ...], width: int, levels: str, top: float | None) -> str:
+    shown = values[-width:]
     highest = top or max(shown, default=0.0)
-    levels = glyphs.levels
     if highest <= 0:
         return (levels[0] * len(shown)).rjust(width)
     scale = (len(levels) - 1) / highest
@@ -59,10 +64,14 @@ def sparkline(values: Sequence[float], width: int, glyphs: Glyphs, top: float | 
 
 def shape(counts: Sequence[int], width: int, glyphs: Glyphs) -> str:
     """One glyph per bucket in logarithmic height, so that a thin tail stays visible; the last takes all the rest."""
+    return _shape(tuple(counts), width, glyphs.levels)
+
+
+@lru_cache(maxsize=512)
+def _shape(counts: tuple[int, ...], width: int, levels: str) -> str:
     cells = list(counts[:width])
     if len(counts) > width:
         cells[-1] += sum(counts[width:])
-    levels = glyphs.levels
     highest = log1p(max(cells, default=0))
     if not highest:
         return " " * width

@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-from bisect import bisect_left
+from bisect import bisect_left, bisect_right
 from collections.abc import Mapping, Sequence
 from itertools import accumulate, pairwise
-from math import ceil
 from typing import NamedTuple
 
-from lbctl.stats.histogram import BUCKETS, Histogram, bucket_of, lower_edge, middle
+from lbctl.stats.histogram import BUCKETS, Histogram, bucket_of, lower_edge, middle, rank
 from lbctl.stats.windows import NOTHING, Held
 
 EDGES_US = (*(step * 10**power for power in range(2, 7) for step in (1, 2, 5)), 10_000_000)
@@ -44,22 +43,30 @@ def digest(histogram: Histogram, before: Held = NOTHING) -> Digest | None:
     if total <= 0:
         return None
     counts, then = histogram.counts, before.counts
-    low, high = bucket_of(histogram.min_us), bucket_of(histogram.max_us) + 1
-    sums = [sum(counts[max(a, low) : min(b, high)]) if a < high and b > low else 0 for a, b in _RANGES]
-    if then:
-        sums = [now - sum(then[a:b]) for now, (a, b) in zip(sums, _RANGES, strict=True)]
+    first_part, last_part = _part(histogram.min_us), _part(histogram.max_us)
+    sums = [0] * len(_RANGES)
+    for part in range(first_part, last_part + 1):
+        start, end = _RANGES[part]
+        sums[part] = sum(counts[start:end]) - (sum(then[start:end]) if then else 0)
     running = list(accumulate(sums))
+    inside: dict[int, list[int]] = {}
     values = []
     for quantile in _QUANTILES:
-        rank = max(1, ceil(quantile * total))
-        part = min(bisect_left(running, rank), len(sums) - 1)
-        first, end = _RANGES[part]
-        fresh = before.since(counts, first, end) if then else counts[first:end]
-        inside = list(accumulate(fresh, initial=running[part] - sums[part]))
-        bucket = first + max(bisect_left(inside, rank) - 1, 0)
+        wanted = rank(quantile, total)
+        part = min(bisect_left(running, wanted), len(sums) - 1)
+        if part not in inside:
+            first, end = _RANGES[part]
+            fresh = before.since(counts, first, end) if then else counts[first:end]
+            inside[part] = list(accumulate(fresh, initial=running[part] - sums[part]))
+        bucket = _RANGES[part][0] + max(bisect_left(inside[part], wanted) - 1, 0)
         values.append(min(max(middle(bucket), histogram.min_us), histogram.max_us))
     p50, p90, p99 = values
     return Digest(total, p50, p90, p99, _greatest(histogram, before, sums), tuple(sums))
+
+
+def _part(us: int) -> int:
+    """Which of the ranges a duration is in."""
+    return bisect_right(_CUTS, bucket_of(us)) - 1
 
 
 def _greatest(histogram: Histogram, before: Held, sums: Sequence[int]) -> int:

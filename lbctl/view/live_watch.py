@@ -71,7 +71,7 @@ class WatchView:
     def _move(self, key: str, height: int) -> None:
         report = self._report()
         rows = self.ui.listed(report)
-        page, far = max(table_rows(report, height) - 1, 1), len(rows)
+        page, far = max(table_rows(len(rows), height) - 1, 1), len(rows)
         steps = {"j": 1, "down": 1, "k": -1, "up": -1, "pgdn": page, "pgup": -page, "g": -far, "G": far}
         if key in steps:
             self.ui.select(rows, self.ui.position(rows) + steps[key])

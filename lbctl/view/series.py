@@ -33,10 +33,10 @@ class _Rate:
         self.last = count
 
     def now(self) -> float | None:
-        if not self.values:
-            return None
-        recent = [self.values[i] for i in range(-min(_NOW_STEPS, len(self.values)), 0)]
-        return sum(recent) / len(recent)
+        values = self.values
+        if len(values) < _NOW_STEPS:
+            return values[-1] if values else None
+        return (values[-1] + values[-2]) / _NOW_STEPS
 
 
 class Series:

@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import NamedTuple
+from functools import lru_cache
+from typing import Final, NamedTuple
 
 from lbctl.view import text as words
+
+_SHORT: Final = 100  # characters
 
 
 @dataclass(frozen=True, slots=True)
@@ -138,6 +141,12 @@ def style_for(*, colour: bool, attributes: bool = True) -> Style:
     return MONOCHROME if attributes else PLAIN
 
 
+@lru_cache(maxsize=2048)
+def _cleaned(text: str, ascii_only: bool) -> str:
+    """Clean names and addresses, which are in every frame."""
+    return words.clean(text, ascii_only=ascii_only)
+
+
 class Look(NamedTuple):
     """The style and the glyphs that one screen is drawn with."""
 
@@ -146,7 +155,9 @@ class Look(NamedTuple):
 
     def show(self, text: str) -> str:
         """Text from outside, cleaned for this screen."""
-        return words.clean(text, ascii_only=self.glyphs.ascii)
+        if len(text) > _SHORT:
+            return words.clean(text, ascii_only=self.glyphs.ascii)
+        return _cleaned(text, self.glyphs.ascii)
 
     def paint(self, role: str, text: str) -> str:
         """Return the text in a role's colour; ``role`` is one of the style's sequences."""

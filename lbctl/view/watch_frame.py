@@ -37,7 +37,7 @@ def build_watch(report: WatchReport, ui: WatchUi, width: int, height: int, style
     if width < LINE_WIDTH or height < LINE_HEIGHT:
         asked = ui.asked is not None
         return filled([registry_line(ui.asked, "", width, look) if asked else _one_line(report, width, look)], height)
-    rows = table_rows(report, height)
+    rows = table_rows(len(ui.listed(report)), height)
     body = _table(report, ui, rows, width, look)
     body += _events(report, height - 2 - len(body), width, look)
     if ui.help:
@@ -45,9 +45,9 @@ def build_watch(report: WatchReport, ui: WatchUi, width: int, height: int, style
     return [_title(report, width, look), *body, watch_footer(report, ui, width, look)]
 
 
-def table_rows(report: WatchReport, height: int) -> int:
+def table_rows(instances: int, height: int) -> int:
     """How many lines the rows of the table get: all that is needed if some events still fit."""
-    return max(1, min(max(len(report.rows), 1), height - 4 - _EVENTS_LEAST))
+    return max(1, min(instances, height - 4 - _EVENTS_LEAST))
 
 
 def in_rotation(report: WatchReport) -> tuple[int, int]:
@@ -114,7 +114,7 @@ def _table(report: WatchReport, ui: WatchUi, rows: int, width: int, look: Look) 
         below = len(listed) - first - shown
         words = f"    {look.glyphs.ellipsis} {len(listed) - shown} more ({first} above, {below} below)"
         lines.append(look.paint(look.style.muted, look.elide(words, width)))
-    return filled(lines, rows + 2)
+    return lines
 
 
 def _row(row: WatchRow, columns: list[_Column], address: int, look: Look, *, selected: bool) -> str:
