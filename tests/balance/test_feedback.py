@@ -187,8 +187,8 @@ def test_queues_behind_one_two_and_three_choices_are_those_of_the_supermarket_mo
     policy: str, options: dict[str, str], load: float, service_times: float
 ) -> None:
     """#supermarket_T and #supermarket_simulated: Poisson arrivals at a hundred servers."""
-    simulation = Simulation(policy, [serves(1.0) for _ in range(100)], options, skip=50_000)
-    simulation.open_loop(100 * load, 250_000)
+    simulation = Simulation(policy, [serves(1.0) for _ in range(100)], options, skip=30_000)
+    simulation.open_loop(100 * load, 130_000)
     assert simulation.mean_s() == pytest.approx(service_times, rel=0.03)
 
 
@@ -203,8 +203,8 @@ def test_old_news_drives_everybody_to_the_least_loaded_and_two_choices_less(
     for age, expected in zip(vector["given"]["T"], vector["expect"][name], strict=True):
         if age >= 10:  # queues are of one kind for as long as a board is old: it would take a million calls
             continue
-        simulation = Simulation(policy, [serves(1.0) for _ in range(100)], options, skip=50_000, board_s=age)
-        simulation.open_loop(90.0, 250_000)
+        simulation = Simulation(policy, [serves(1.0) for _ in range(100)], options, skip=30_000, board_s=age)
+        simulation.open_loop(90.0, 130_000)
         assert simulation.mean_s() == pytest.approx(expected, rel=0.05), age
 
 

@@ -59,9 +59,9 @@ EACH = pytest.mark.parametrize("policy", RULES)
 
 @EACH
 @pytest.mark.slow
-def test_the_order_is_that_of_the_rule_in_ten_thousand_cases(policy: str) -> None:
+def test_the_order_is_that_of_the_rule_in_three_thousand_cases(policy: str) -> None:
     rng = Random(3)
-    for _ in range(10_000):
+    for _ in range(3_000):
         factor = rng.choice([1, 1, 3])
         weights = [factor * rng.randint(1, 12) for _ in range(rng.randint(1, 6))]
         peers, count = fleet(weights), rng.randint(0, 60)

@@ -16,7 +16,7 @@ from lbctl.discovery.weights import reweighed
 from lbctl.model import Entry, Instance
 from tests.discovery.mutants import Stored, mutants
 
-VALUES = 20_000
+VALUES = 8_000
 
 T = TypeVar("T")
 
@@ -57,4 +57,4 @@ def check(stored: Stored) -> int:
 @pytest.mark.slow
 @pytest.mark.parametrize("seed", [1, 2, 3, 4])
 def test_what_can_be_read_is_written_as_it_was_meant_or_not_at_all(seed: int) -> None:
-    assert sum(check(stored) for stored in islice(mutants(Random(seed)), VALUES // 4)) > 300
+    assert sum(check(stored) for stored in islice(mutants(Random(seed)), VALUES // 4)) > 120

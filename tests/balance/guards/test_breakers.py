@@ -82,7 +82,7 @@ def _one_run(success: float, k: float, seed: int) -> float:
     breaker = SreBreaker("sre", SreOptions(k=k, window=3.0, buckets=30), Random(seed + 1))
     if success < 0.5:
         breaker._window.add(0, drops=3000)  # it takes minutes to come down by itself
-    seconds, passed = (300 if success < 0.5 else 9), 0
+    seconds, passed = (150 if success < 0.5 else 9), 0
     for number in range(seconds * 1000):
         now_ns = number * MS
         if breaker.admit(1, 0, now_ns):
