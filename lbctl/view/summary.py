@@ -25,6 +25,7 @@ from lbctl.view.text import cell_len, clock, duration, error_rate, folded, part,
 from lbctl.view.theme import PLAIN, UNICODE, Glyphs, Look, Style
 
 _WIDTH = 80
+_TIED = "\u00a0"  # a space at which no line ends
 _BUCKETS = 12
 _ERRORS = 20
 _EVENTS = 12
@@ -93,12 +94,7 @@ def _totals(report: Report, look: Look, *, verbose: bool) -> list[str]:
     pace = f"({rate(report.throughput)}/s), {_mode(report)}"
     lines = [
         look.paint(style.bold, "Summary"),
-        *wrap(
-            f"  requests  {report.completed:>9,} in {_seconds(report.elapsed_s)} {pace}",
-            _WIDTH,
-            subsequent_indent=" " * 12,
-            break_on_hyphens=False,
-        ),
+        *_wrapped(f"  requests  {report.completed:>9,} in {_seconds(report.elapsed_s)} {pace}"),
         f"  ok        {report.ok:>9,} {share:<9}  {look.paint(role, failed)}    cancelled {report.cancelled:,}",
     ]
     extra = [
@@ -120,6 +116,11 @@ def _totals(report: Report, look: Look, *, verbose: bool) -> list[str]:
     return lines + _times(report, verbose=verbose)
 
 
+def _wrapped(text: str) -> list[str]:
+    lines = wrap(text, _WIDTH, subsequent_indent=" " * 12, break_on_hyphens=False)
+    return [line.replace(_TIED, " ") for line in lines]
+
+
 def _warmup(report: Report) -> str:
     return "" if report.warmed is None else f"warm-up {plural(report.warmed.requests, 'call')}, not counted"
 
@@ -137,9 +138,10 @@ def _seconds(seconds: float) -> str:
 
 def _mode(report: Report) -> str:
     load = report.load
+    limit = f"deadline{_TIED}{load.timeout_s:g}s" if load.timeout_s else f"no{_TIED}deadline"
     if load.mode == "closed":
-        return f"closed loop, {report.concurrency:,} in flight"
-    return f"open loop {pace_of(report)}, times from the {'plan' if load.corrected else 'start'}"
+        return f"closed loop, {report.concurrency:,} in flight, {limit}"
+    return f"open loop {pace_of(report)}, times from the {'plan' if load.corrected else 'start'}, {limit}"
 
 
 def _policy(report: Report) -> str:
