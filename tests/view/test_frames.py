@@ -8,6 +8,7 @@ import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
+from lbctl.load.controls import Question
 from lbctl.model import Code, Endpoint, Event, Origin
 from lbctl.stats.report import ErrorGroup, Generator, Report
 from lbctl.view.event_panel import error_lines
@@ -57,6 +58,9 @@ def hostile(report: Report) -> Report:
     )
 
 
+QUESTIONS = (None, Question("Drain 10.0.0.11:50051 for every client?", "weight 5 -> 0"), Question(HOSTILE, HOSTILE))
+
+
 @pytest.mark.parametrize("name", GOLDENS)
 def test_a_screen_looks_as_agreed(name: str) -> None:
     assert GOLDENS[name]() == (FOLDER / f"{name}.txt").read_text(encoding="utf-8")
@@ -72,6 +76,7 @@ def test_a_screen_looks_as_agreed(name: str) -> None:
     focus=st.booleans(),
     recent=st.booleans(),
     wanted=st.sampled_from(("", "ready", "no such", HOSTILE)),
+    asked=st.sampled_from(QUESTIONS),
 )
 @example(
     size=(40, 10),
@@ -83,6 +88,7 @@ def test_a_screen_looks_as_agreed(name: str) -> None:
     focus=False,
     recent=False,
     wanted="",
+    asked=None,
 )
 @settings(max_examples=300)
 def test_a_frame_has_exactly_the_lines_of_the_window_and_none_is_too_wide(
@@ -95,11 +101,12 @@ def test_a_frame_has_exactly_the_lines_of_the_window_and_none_is_too_wide(
     focus: bool,
     recent: bool,
     wanted: str,
+    asked: Question | None,
 ) -> None:
     width, height = size
     report = hostile(run(backends)) if bad else run(backends)
     ui = Ui(page=page, histogram=histogram, focus=focus, recent=recent, sight=watched(backends).sight)
-    ui.wanted, ui.typing = wanted, bool(wanted)
+    ui.wanted, ui.typing, ui.asked = wanted, bool(wanted), asked
     lines = build(report, ui, width, height, COLOUR, glyphs)
     assert len(lines) == height
     assert max(map(width_of, lines)) <= width
@@ -109,10 +116,25 @@ def test_a_frame_has_exactly_the_lines_of_the_window_and_none_is_too_wide(
             assert line.isascii()
 
 
-@given(size=SIZES, glyphs=st.sampled_from((UNICODE, ASCII)), bad=st.booleans(), many=st.booleans())
+@given(
+    size=SIZES,
+    glyphs=st.sampled_from((UNICODE, ASCII)),
+    bad=st.booleans(),
+    many=st.booleans(),
+    ui=st.builds(
+        WatchUi,
+        help=st.booleans(),
+        wanted=st.sampled_from(("", "ready", HOSTILE)),
+        typing=st.sampled_from(("", "filter", "weight")),
+        weight=st.sampled_from(("", "1234567")),
+        weighed=st.sampled_from(("10.0.0.11:50051", HOSTILE)),
+        asked=st.sampled_from(QUESTIONS),
+        busy=st.sampled_from(("", "reading the registry")),
+    ),
+)
 @settings(max_examples=200)
 def test_a_watch_frame_has_exactly_the_lines_of_the_window_and_none_is_too_wide(
-    size: tuple[int, int], glyphs: Glyphs, bad: bool, many: bool
+    size: tuple[int, int], glyphs: Glyphs, bad: bool, many: bool, ui: WatchUi
 ) -> None:
     width, height = size
     report = watch_sample()
@@ -129,7 +151,7 @@ def test_a_watch_frame_has_exactly_the_lines_of_the_window_and_none_is_too_wide(
         report = replace(report, rows=rows, prefix=HOSTILE, events=(Event(0, HOSTILE, HOSTILE, HOSTILE, "bad"),))
     if many:
         report = replace(report, rows=report.rows * 20)
-    lines = build_watch(report, WatchUi(), width, height, COLOUR, glyphs)
+    lines = build_watch(report, ui, width, height, COLOUR, glyphs)
     assert len(lines) == height
     assert max(map(width_of, lines)) <= width
     for line in lines:
