@@ -31,6 +31,13 @@ settings.register_profile("lbctl", deadline=None, derandomize=True)
 settings.load_profile("lbctl")
 
 
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Hold slow tests to saying so where they stand: .ci/run looks for them in no other file."""
+    for path in {item.path for item in items if item.get_closest_marker("slow")}:
+        if "mark.slow" not in path.read_text(encoding="utf-8"):
+            raise pytest.UsageError(f"{path} has slow tests and no mark of its own that says so")
+
+
 def pytest_collection_finish() -> None:
     """Keep what is there for good from the collector: many tests collect, and all modules' tests would take 0.2 s."""
     gc.collect()
