@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 import signal
 import subprocess
 import sys
@@ -10,6 +11,7 @@ from pathlib import Path
 
 import pytest
 
+from lbctl.demo.etcd_server import EtcdServer
 from lbctl.etcd.client import Etcd
 from tests import warm
 from tests.e2e.runs import environment, session_of
@@ -62,3 +64,22 @@ async def test_a_signal_is_its_own_and_shows_in_its_status(etcd: Etcd) -> None:
     process.kill()
     await process.communicate()
     assert process.returncode == -signal.SIGKILL
+
+
+def test_a_shell_may_start_them_too(etcd_server: EtcdServer, tmp_path: Path) -> None:
+    """Its streams, status and signals are those of the run."""
+    script = """
+        lbctl version | sed s/^/said:/; lbctl policies nosuch 2>/dev/null || echo ended $?
+        lbctl register echo 127.0.0.1:5 -q -- sh -c 'touch up; exec sleep 60' &
+        until [ -e up ]; do sleep 0.05; done; kill -TERM $!; wait $!; echo ended $?
+    """
+    done = subprocess.run(
+        ["sh", "-c", f"PATH={warm.shim(tmp_path)}:$PATH; {script}"],
+        cwd=tmp_path,
+        env=environment(etcd_server.endpoint),
+        capture_output=True,
+        text=True,
+        timeout=60,
+        check=True,
+    )
+    assert re.fullmatch(r"said:lbctl \S+\nended 4\nended 143\n", done.stdout), (done.stdout, done.stderr)

@@ -1,8 +1,9 @@
 """Processes of lbctl that need not start Python and import everything first, which takes longer than most runs.
 
-``start`` asks a process that has imported all of lbctl (``python -m tests.warm FD``) to fork one that becomes the run:
-in a session of its own, with its own streams, folder and environment, ended by its own exit status or signal. Nothing
-has been run in it before. What must show how Python itself starts is started in the ordinary way.
+``start`` asks a process that has imported all of lbctl (``python -m tests.warm FD FD``) to fork one that becomes the
+run: in a session of its own, with its own streams, folder and environment, ended by its own exit status or signal.
+Nothing has been run in it before. ``shim`` does so for the shells of tests. What must show how Python itself starts is
+started in the ordinary way.
 """
 
 from __future__ import annotations
@@ -14,15 +15,17 @@ import importlib
 import json
 import os
 import pkgutil
+import select
 import signal
 import socket
 import subprocess
 import sys
+import tempfile
 import threading
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from pathlib import Path
-from typing import Any, NoReturn, Protocol
+from typing import Any, NamedTuple, NoReturn, Protocol
 
 ROOT = Path(__file__).parents[1]
 LARGEST = 1 << 17  # bytes of a request: arguments and environment
@@ -147,7 +150,7 @@ async def start(
         theirs.append(write)
         made.stderr = await made.reads(2, read)
         request = {"arguments": list(arguments), "cwd": str(cwd or Path.cwd()), "environment": dict(environment)}
-        socket.send_fds(_door(), [json.dumps(request).encode()], [news.fileno(), *theirs])
+        socket.send_fds(_door().asks, [json.dumps(request).encode()], [news.fileno(), *theirs])
     finally:
         news.close()
         for descriptor in theirs:
@@ -194,31 +197,90 @@ async def cold(
     )
 
 
-_doors: list[tuple[int, socket.socket]] = []
+class Door(NamedTuple):
+    """Where processes are asked for."""
+
+    owner: int  # the process that has opened it
+    asks: socket.socket
+    named: str  # where those who are no Python ask
 
 
-def _door() -> socket.socket:
-    """Where processes are asked for; the one behind it lives for as long as this process."""
-    if not _doors or _doors[-1][0] != os.getpid():
+_doors: list[Door] = []
+
+
+def _door() -> Door:
+    """The door of this process; what is behind it lives for as long as we do."""
+    if not _doors or _doors[-1].owner != os.getpid():
+        folder = tempfile.TemporaryDirectory(prefix="lbctl-warm-")
+        named = f"{folder.name}/door"
         ours, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
+        listener = socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET)
+        listener.bind(named)
+        listener.listen(64)
         kept = {name: value for name, value in os.environ.items() if not name.startswith(("LBCTL_", "ETCDCTL_"))}
         process = subprocess.Popen(
-            [sys.executable, "-m", "tests.warm", str(theirs.fileno())],
+            [sys.executable, "-m", "tests.warm", str(theirs.fileno()), str(listener.fileno())],
             cwd=ROOT,
             env={**kept, "PYTHONPATH": str(ROOT)},
             stdin=subprocess.DEVNULL,
-            pass_fds=[theirs.fileno()],
+            pass_fds=[theirs.fileno(), listener.fileno()],
             start_new_session=True,
         )
         theirs.close()
-        _doors.append((os.getpid(), ours))
+        listener.close()
+        _doors.append(Door(os.getpid(), ours, named))
 
         def close() -> None:
             ours.close()
             process.wait(10)
+            folder.cleanup()
 
         atexit.register(close)
-    return _doors[-1][1]
+    return _doors[-1]
+
+
+# What stands for lbctl on the PATH of a shell: it hands on what it has, passes signals on, and ends as the run does.
+SHIM = """#!{python} -IS
+import _socket, array, json, os, signal, sys
+asks = _socket.socket(_socket.AF_UNIX, _socket.SOCK_SEQPACKET)
+asks.connect({named!r})
+ours, theirs = _socket.socketpair()
+wish = {{"arguments": sys.argv[1:], "cwd": os.getcwd(), "environment": dict(os.environ)}}
+streams = array.array("i", [theirs.fileno(), 0, 1, 2])
+number = None
+held = []
+def hand_on(sent, _):
+    if number: os.kill(number, sent)
+    else: held.append(sent)
+for each in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP, signal.SIGQUIT):
+    if signal.getsignal(each) != signal.SIG_IGN: signal.signal(each, hand_on)
+asks.sendmsg([json.dumps(wish).encode()], [(_socket.SOL_SOCKET, _socket.SCM_RIGHTS, streams)])
+theirs.close()
+for descriptor in (0, 1, 2): os.close(descriptor)
+told = b""
+while told.count(b"\\n") < 2:
+    more = ours.recv(100)
+    if not more: os._exit(70)
+    told += more
+    if number is None and b"\\n" in told:
+        number = int(told.split()[0])
+        for each in held: os.kill(number, each)
+status = os.waitstatus_to_exitcode(int(told.split()[1]))
+if status < 0:
+    signal.signal(-status, signal.SIG_DFL)
+    os.kill(os.getpid(), -status)
+os._exit(status)
+"""
+
+
+def shim(folder: Path) -> Path:
+    """Make a folder with a program ``lbctl`` in it, to be put before the others of a shell's PATH."""
+    made = folder / "bin"
+    made.mkdir()
+    program = made / "lbctl"
+    program.write_text(SHIM.format(python=sys.executable, named=_door().named))
+    program.chmod(0o755)
+    return made
 
 
 def _import_all() -> dict[str, str]:
@@ -253,17 +315,22 @@ def _become(request: Mapping[str, Any], streams: Sequence[int], own: Mapping[str
     sys.argv = [str(ROOT / "lbctl" / "__main__.py"), *request["arguments"]]
 
 
-def _serve(door: socket.socket, own: Mapping[str, str]) -> bool:
+def _serve(door: socket.socket, listener: socket.socket, own: Mapping[str, str]) -> bool:
     """Fork for each request until nobody can make any more; returns True in a process that is to become a run."""
     while True:
-        text, descriptors, *_ = socket.recv_fds(door, LARGEST, 4)
-        if not text:
+        ready, _, _ = select.select([door, listener], [], [])
+        asks = door if door in ready else listener.accept()[0]
+        text, descriptors, *_ = socket.recv_fds(asks, LARGEST, 4)
+        if not text and asks is door:
             return False
-        if not os.fork():
-            door.close()
+        if text and not os.fork():
+            for each in {door, listener, asks}:
+                each.close()
             return _watch(json.loads(text), descriptors, own)
         for descriptor in descriptors:
             os.close(descriptor)
+        if asks is not door:
+            asks.close()
 
 
 def _watch(request: Mapping[str, Any], descriptors: Sequence[int], own: Mapping[str, str]) -> bool:
@@ -301,13 +368,14 @@ def _leave(run: Callable[[], NoReturn]) -> NoReturn:
 
 
 def main() -> None:
-    """Import, and serve at the socket whose descriptor is the argument."""
+    """Import, and serve at the sockets whose descriptors are the arguments."""
     own = _import_all()
     assert len(os.listdir("/proc/self/task")) == 1, "a process with threads must not fork"
     gc.collect()
     gc.freeze()
     signal.signal(signal.SIGCHLD, signal.SIG_IGN)
-    if _serve(socket.socket(fileno=int(sys.argv[1])), own):
+    door, listener = (socket.socket(fileno=int(number)) for number in sys.argv[1:])
+    if _serve(door, listener, own):
         from lbctl.cli import main as run
 
         _leave(run)
