@@ -1,4 +1,7 @@
-"""What etcd and backends said a moment ago, kept for the next press of Tab; for this user alone, and nothing secret."""
+"""What was found out for the last press of Tab, kept for the next; for this user alone, and nothing secret.
+
+What etcd and backends say counts for 30 s. What lbctl itself is slow to tell, as it has to import it, counts an hour.
+"""
 
 from __future__ import annotations
 
@@ -6,13 +9,14 @@ import hashlib
 import json
 import os
 import stat
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from datetime import datetime
 from pathlib import Path
 from typing import Any, Final
 
 LIFE_S: Final = 30.0
+OWN_LIFE_S: Final = 3600.0
 MOST_BYTES: Final = 2 << 20
 MOST_FILES: Final = 32
 _PATTERN: Final = "completion-*.json"
@@ -26,18 +30,19 @@ class Cache:
         self._folder = Path(home) / "lbctl"
         self._now = now.timestamp()
 
-    def get(self, question: object) -> Any:  # noqa: ANN401 - JSON is what it is
-        """What was put for this question within the last 30 s, else None."""
+    def get(self, question: object, life_s: float = LIFE_S) -> Any:  # noqa: ANN401 - JSON is what it is
+        """What was put for this question within so many seconds, else None."""
         try:
             with open(os.open(self._path(question), os.O_RDONLY | getattr(os, "O_NOFOLLOW", 0)), "rb") as file:
                 known = os.fstat(file.fileno())
-                if not _is_own(known) or not 0 <= self._now - known.st_mtime < LIFE_S or known.st_size > MOST_BYTES:
+                left_s = known.st_mtime - self._now  # the file's time is when it ends to count
+                if not _is_own(known) or not 0 < left_s <= life_s or known.st_size > MOST_BYTES:
                     return None
                 return json.loads(file.read())
         except (OSError, ValueError):
             return None
 
-    def put(self, question: object, answer: object) -> None:
+    def put(self, question: object, answer: object, life_s: float = LIFE_S) -> None:
         """Keep an answer; one that is large or cannot be kept is not."""
         data = json.dumps(answer, separators=(",", ":")).encode()
         if len(data) > MOST_BYTES:
@@ -48,29 +53,45 @@ class Cache:
                 return
             self._folder.chmod(0o700)
             self._tidy()
-            self._write(self._path(question), data)
+            self._write(self._path(question), data, self._now + life_s)
 
-    def _write(self, path: Path, data: bytes) -> None:
+    def _write(self, path: Path, data: bytes, end: float) -> None:
         """All of it or nothing: another shell may be reading."""
         new = path.with_suffix(f".{os.getpid()}")
         try:
             with open(os.open(new, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "wb") as file:
                 file.write(data)
-            os.utime(new, (self._now, self._now))
+            os.utime(new, (end, end))
             new.replace(path)
         finally:
             new.unlink(missing_ok=True)
 
     def _tidy(self) -> None:
         """Take away what nobody will read again."""
-        ages = sorted((self._now - path.stat().st_mtime, path) for path in self._folder.glob(_PATTERN))
-        for place, (age, path) in enumerate(ages):
-            if age >= LIFE_S or place >= MOST_FILES - 1:
+        ends = sorted(((path.stat().st_mtime, path) for path in self._folder.glob(_PATTERN)), reverse=True)
+        for place, (end, path) in enumerate(ends):
+            if end <= self._now or place >= MOST_FILES - 1:
                 path.unlink(missing_ok=True)
 
     def _path(self, question: object) -> Path:
         name = hashlib.sha256(json.dumps(question).encode()).hexdigest()[:32]
         return self._folder / f"completion-{name}.json"
+
+
+def remembered(folder: str, tell: Callable[[], Sequence[Sequence[str]]]) -> Sequence[Sequence[str]]:
+    """What this lbctl says of itself; the files of a ``folder`` of it decide how long that is so."""
+    from lbctl import __file__ as package
+    from lbctl import __version__
+    from lbctl.clock import SystemClock
+
+    path = Path(package).parent / folder
+    newest = max(entry.stat().st_mtime_ns for entry in os.scandir(path))
+    cache, question = Cache(os.environ, SystemClock.wall()), [str(path), __version__, newest]
+    found: Sequence[Sequence[str]] | None = cache.get(question, OWN_LIFE_S)
+    if found is None:
+        found = tell()
+        cache.put(question, found, OWN_LIFE_S)
+    return found
 
 
 def _is_own(known: os.stat_result) -> bool:

@@ -9,11 +9,12 @@ from lbctl.cli.completion_values import Candidate, Typed, listed
 
 
 def expressions(typed: Typed) -> Iterator[Candidate]:
-    """Figures of a run and of its backends; what they are compared with is free."""
-    from lbctl.stats.metrics import names_of_backends, names_of_runs
+    """Figures of a run, of its backends and of its methods; what they are compared with is free."""
+    from lbctl.stats.metrics import names_of_backends, names_of_methods, names_of_runs
 
     yield from (Candidate(name, unit, more=True) for name, unit in names_of_runs())
-    yield from (Candidate(f"backend.{name}", unit, more=True) for name, unit in names_of_backends())
+    for begin, names in (("backend.", names_of_backends()), ("method.", names_of_methods())):
+        yield from (Candidate(begin + name, unit, more=True) for name, unit in names)
 
 
 def _metrics(typed: Typed) -> Iterator[Candidate]:

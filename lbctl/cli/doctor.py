@@ -55,10 +55,15 @@ def parse_codes(text: str) -> tuple[str, ...]:
 
 
 def _codes(typed: Typed) -> Iterator[Candidate]:
+    from lbctl.cli.completion_cache import remembered
+
+    yield from (Candidate(code, about) for code, about in remembered("doctor/checks", _told))
+
+
+def _told() -> list[tuple[str, str]]:
     from lbctl.doctor.table import CHECKS
 
-    for each in CHECKS:
-        yield Candidate(each.code, f"{each.title} ({each.level.word})")
+    return [(each.code, f"{each.title} ({each.level.word})") for each in CHECKS]
 
 
 @dataclass(frozen=True, slots=True)

@@ -46,12 +46,30 @@ def parse_policy_opts(text: str) -> tuple[tuple[str, str], ...]:
 
 def policies(typed: Typed) -> Iterator[Candidate]:
     """What ``--policy`` may be: names with what each does, and aliases where no name begins so; as completions."""
+    from lbctl.cli.completion_cache import remembered
+
+    kinds = (_OWN, _GRPC) if typed.last("engine") == "grpcio" else (_OWN,)
+    rows = remembered("balance/policies", _told)
+    known = [Candidate(name, about) for kind, name, about in rows if kind in kinds]
+    yield from known
+    if not any(each.text.startswith(typed.text) for each in known):
+        yield from (Candidate(name, about) for kind, name, about in rows if kind == _ALIAS)
+
+
+_OWN: Final = "own"
+_GRPC: Final = "grpc"
+_ALIAS: Final = "alias"
+
+
+def _told() -> list[tuple[str, str, str]]:
+    """Every policy by every name, with what it does."""
     from lbctl.balance.policies.table import BY_NAME, GRPC_POLICIES, POLICIES
 
-    known = [*POLICIES.values(), *(GRPC_POLICIES.values() if typed.last("engine") == "grpcio" else ())]
-    yield from (Candidate(each.name, each.summary) for each in known)
-    if not any(each.name.startswith(typed.text) for each in known):
-        yield from (Candidate(name, f"{each.name}: {each.summary}") for name, each in BY_NAME.items())
+    return [
+        *((_OWN, each.name, each.summary) for each in POLICIES.values()),
+        *((_GRPC, each.name, each.summary) for each in GRPC_POLICIES.values()),
+        *((_ALIAS, name, f"{each.name}: {each.summary}") for name, each in BY_NAME.items()),
+    ]
 
 
 def all_policies(typed: Typed) -> Iterator[Candidate]:

@@ -101,6 +101,11 @@ def names_of_backends() -> Iterator[tuple[str, str]]:
     yield from ((name, backend_metric(name).unit.value) for name in _names(_BACKEND, _BACKEND_TIMES))
 
 
+def names_of_methods() -> Iterator[tuple[str, str]]:
+    """The same of one method of several."""
+    yield from ((name, method_metric(name).unit.value) for name in _names(_METHOD, _METHOD_TIMES))
+
+
 def backends_of(report: Report) -> Iterator[OfBackend]:
     """Every backend that had a part in the run: something was sent to it, or would have been by its policy."""
     attempts = sum(row.attempts for row in report.backends)

@@ -107,8 +107,8 @@ class TestServices:
         assert stat.S_IMODE(kept.parent.stat().st_mode) == 0o700
         put({"/services/cart/10.2.0.1:9": "10.2.0.1:9|3"})
         assert list(at("lbctl ls ")) == ["echo", "shop"]
-        old = kept.stat().st_mtime - LIFE_S
-        os.utime(kept, (old, old))
+        over = kept.stat().st_mtime - LIFE_S
+        os.utime(kept, (over, over))
         assert list(at("lbctl ls ")) == ["cart", "echo", "shop"]
 
     def test_the_cache_stays_small_and_a_broken_one_is_none(self, tmp_path: Path) -> None:
