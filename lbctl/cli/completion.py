@@ -88,7 +88,7 @@ def complete(arguments: Sequence[str]) -> int:
     guard.daemon = True
     guard.start()
     lines = told(arguments)
-    if lines:
+    with suppress(OSError):  # the shell has gone on
         sys.stdout.write("".join(f"{line}\n" for line in lines))
         sys.stdout.flush()
     guard.cancel()
