@@ -24,7 +24,7 @@ def shares(document: dict[str, Any]) -> dict[str, float]:
 async def test_calls_go_to_the_owners_of_their_keys_and_the_verdict_knows_whose_they_are(
     demo: Standing, policy: str
 ) -> None:
-    options = ("--policy", policy, "--hash-key", "zipf(1.1,100000)", "-n", "4000", "--seed", "7", "-o", "json")
+    options = ("--policy", policy, "--hash-key", "zipf(1.1,100000)", "-n", "1400", "--seed", "7", "-o", "json")
     document = (await hammer("echo", *options, etcd=demo.etcd)).document
     assert document["balance"]["expectation"] == "hash"
     assert document["balance"]["verdict"] == "balanced"
@@ -40,7 +40,7 @@ async def test_the_same_seed_sends_the_same_keys_to_the_same_backends(demo: Stan
 
 
 async def test_weights_count_with_rendezvous(demo: Standing) -> None:
-    options = ("--policy", "rendezvous", "--hash-key", "uuid", "-n", "4000", "--seed", "7", "-o", "json")
+    options = ("--policy", "rendezvous", "--hash-key", "uuid", "-n", "1400", "--seed", "7", "-o", "json")
     document = (await hammer("echo", *options, etcd=demo.etcd)).document
     for row in document["backends"]:
         assert row["expected_share"] == pytest.approx(row["weight"] / 7, abs=0.001)

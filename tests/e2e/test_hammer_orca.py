@@ -6,8 +6,8 @@ from typing import Any
 
 import pytest
 
-from tests.e2e.conftest import Standing
-from tests.e2e.runs import events_of, hammer, lbctl
+from tests.e2e.conftest import Standing, standing
+from tests.e2e.runs import events_of, hammer
 
 pytestmark = [pytest.mark.e2e, pytest.mark.slow]
 
@@ -17,8 +17,8 @@ SILENT = "servers do not report load: this policy is round robin"
 
 async def in_a_demo(demo: str, *options: str) -> dict[str, Any]:
     """The document of a run against a demo with these options of its own."""
-    run = ("lbctl", "hammer", "echo", "Echo/Say", "-o", "json", *options)
-    return (await lbctl("demo", *demo.split(), "--", *run)).document
+    with standing(*demo.split()) as found:
+        return (await hammer("echo", "Echo/Say", "-o", "json", *options, etcd=found.etcd)).document
 
 
 def shares(document: dict[str, Any]) -> list[float]:
@@ -105,8 +105,8 @@ async def test_a_backend_that_fails_all_its_calls_at_once_attracts_none_by_done_
 @pytest.mark.parametrize("orca", ["--orca", "--seed 1"], ids=["figures of the servers", "round trips of probes"])
 async def test_probes_keep_calls_away_from_a_slow_backend(orca: str) -> None:
     demo = f"{orca} --weights 1,1,1 --latency 1ms,1ms,50ms"
-    document = await in_a_demo(demo, "--policy", "prequal", "-c", "8", "-n", "4000")
+    document = await in_a_demo(demo, "--policy", "prequal", "-c", "8", "-n", "2000")
     fast, other, slow = shares(document)
     assert slow < 0.1
     assert min(fast, other) > 0.2
-    assert document["ok"] == 4000
+    assert document["ok"] == 2000
