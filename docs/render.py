@@ -20,7 +20,8 @@ from PIL import Image, ImageDraw, ImageFont
 
 from lbctl.view.hammer_frame import build
 from lbctl.view.theme import COLOUR, UNICODE
-from lbctl.view.watch_frame import WatchUi, build_watch
+from lbctl.view.watch_frame import build_watch
+from lbctl.view.watch_ui import WatchUi
 from tests.view.sample import sample, seasoned
 from tests.view.sample_watch import watch_sample
 
