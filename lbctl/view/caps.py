@@ -64,8 +64,9 @@ def decide(env: Mapping[str, str], streams: Streams, wishes: Wishes | None = Non
     return Caps(
         screen=screen,
         keys=_keys(streams) if screen == "live" else "none",
-        out_style=_style(env, wishes.colour, tty=streams.stdout_tty and not dumb),
-        err_style=_style(env, wishes.colour, tty=streams.stderr_tty and not dumb),
+        # What forces colour in a whole environment is for people who read logs: a program reads a pipe's results.
+        out_style=_style(env, wishes.colour, tty=streams.stdout_tty and not dumb, forceable=False),
+        err_style=_style(env, wishes.colour, tty=streams.stderr_tty and not dumb, forceable=True),
         out_glyphs=glyphs_for(streams.stdout_encoding, ascii_only=ascii_only),
         err_glyphs=glyphs_for(streams.stderr_encoding, ascii_only=err_ascii),
         out_width=_width(env, streams),
@@ -99,19 +100,19 @@ def _keys(streams: Streams) -> str:
     return "tty" if streams.tty_opens else "none"
 
 
-def _style(env: Mapping[str, str], wish: str, *, tty: bool) -> Style:
+def _style(env: Mapping[str, str], wish: str, *, tty: bool, forceable: bool) -> Style:
     if wish == "auto":
         wish = env.get("LBCTL_COLOR", "auto")
-    return style_for(colour=_coloured(env, wish, tty=tty), attributes=tty)
+    return style_for(colour=_coloured(env, wish, tty=tty, forceable=forceable), attributes=tty)
 
 
-def _coloured(env: Mapping[str, str], wish: str, *, tty: bool) -> bool:
+def _coloured(env: Mapping[str, str], wish: str, *, tty: bool, forceable: bool) -> bool:
     if wish in ("always", "never"):
         return wish == "always"
     if env.get("NO_COLOR"):
         return False
     if any(_set(env, name) for name in ("FORCE_COLOR", "CLICOLOR_FORCE")):
-        return True
+        return tty or forceable
     return tty and env.get("CLICOLOR") != "0"
 
 
