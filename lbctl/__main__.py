@@ -1,5 +1,38 @@
-"""Run lbctl as ``python -m lbctl``."""
+"""Run lbctl, as ``lbctl`` or as ``python -m lbctl``; Ctrl-C ends it without a word also while it is being loaded."""
 
-from lbctl.cli import main
+import os
+import signal
+from types import FrameType
+from typing import NoReturn
 
-main()
+_INTERRUPTED = 130  # ExitCode.INTERRUPTED: nothing of lbctl is imported before Ctrl-C is taken care of
+
+
+def main() -> NoReturn:
+    """Run the command line of this process and leave with its exit status."""
+    ours = signal.getsignal(signal.SIGINT) is signal.default_int_handler  # it is ignored where a shell says so
+    if ours:
+        signal.signal(signal.SIGINT, _leave)
+    from lbctl.cli import main as run
+
+    try:
+        run(loaded=_listen if ours else _nothing)
+    finally:
+        if ours:
+            signal.signal(signal.SIGINT, _leave)  # what is left is the interpreter's own: it would show a traceback
+
+
+def _leave(number: int, frame: FrameType | None) -> NoReturn:
+    os._exit(_INTERRUPTED)
+
+
+def _listen() -> None:
+    signal.signal(signal.SIGINT, signal.default_int_handler)
+
+
+def _nothing() -> None:
+    pass
+
+
+if __name__ == "__main__":
+    main()

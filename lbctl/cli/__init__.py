@@ -35,22 +35,31 @@ LISTED: tuple[Listed, ...] = (
 )
 
 
-def main(arguments: Sequence[str] | None = None) -> NoReturn:
-    """Run lbctl and leave with its exit status."""
+def _nothing() -> None:
+    pass
+
+
+def main(arguments: Sequence[str] | None = None, loaded: Callable[[], None] = _nothing) -> NoReturn:
+    """Run lbctl and leave with its exit status; ``loaded`` is called when the command is about to begin."""
     for stream in (sys.stdout, sys.stderr):
         if hasattr(stream, "reconfigure"):
             stream.reconfigure(errors="backslashreplace")
-    sys.exit(run(sys.argv[1:] if arguments is None else arguments))
+    sys.exit(run(sys.argv[1:] if arguments is None else arguments, loaded))
 
 
-def run(arguments: Sequence[str]) -> int:
+def run(arguments: Sequence[str], loaded: Callable[[], None] = _nothing) -> int:
     """Run one command line and return its exit status; nothing is raised."""
     if list(arguments[:1]) == [_ASKED]:
         from lbctl.cli.completion import complete
 
         return complete(arguments[1:])
-    app = build(arguments)
-    return guarded(lambda: app(args=list(arguments), prog_name="lbctl", standalone_mode=False))
+
+    def perform() -> object:
+        app = build(arguments)
+        loaded()
+        return app(args=list(arguments), prog_name="lbctl", standalone_mode=False)
+
+    return guarded(perform, arguments)
 
 
 def build(arguments: Sequence[str]) -> typer.Typer:

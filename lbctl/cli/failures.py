@@ -6,7 +6,7 @@ import errno
 import os
 import sys
 import traceback
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 
@@ -15,8 +15,8 @@ import typer
 from lbctl.errors import ExitCode, LbctlError, UsageError
 
 
-def guarded(call: Callable[[], object]) -> int:
-    """Run the application and return the process's exit status, whatever happens."""
+def guarded(call: Callable[[], object], arguments: Sequence[str] = ()) -> int:
+    """Run the application and return the process's exit status, whatever happens; ``arguments`` are for hints."""
     try:
         status = _status(call())
         sys.stdout.flush()
@@ -30,7 +30,7 @@ def guarded(call: Callable[[], object]) -> int:
     except typer.Abort:
         return ExitCode.INTERRUPTED
     except BaseException as error:
-        return _explained(_cause(error))
+        return _explained(_cause(error), arguments)
 
 
 def _status(result: object) -> int:
@@ -49,7 +49,7 @@ def _leaves(error: BaseException) -> list[BaseException]:
     return [error]
 
 
-def _explained(error: BaseException) -> int:
+def _explained(error: BaseException, arguments: Sequence[str]) -> int:
     if isinstance(error, KeyboardInterrupt):
         return ExitCode.INTERRUPTED
     if isinstance(error, BrokenPipeError):
@@ -57,15 +57,16 @@ def _explained(error: BaseException) -> int:
     if isinstance(error, LbctlError):
         _say(str(error), error.hint)
         return error.exit_code
-    usage = _usage_text(error)
-    if usage is not None:
-        _say(*usage)
+    if _is_usage(error):
+        from lbctl.cli.mistakes import explained
+
+        _say(*explained(error, arguments))
         return ExitCode.USAGE
     if _no_room(error):
         _say(f"cannot write the output: {os.strerror(errno.ENOSPC).lower()}", "")
         _discard_stdout()
         return ExitCode.USAGE
-    return _internal(error)
+    return _internal(error, arguments)
 
 
 def _no_room(error: BaseException) -> bool:
@@ -73,52 +74,54 @@ def _no_room(error: BaseException) -> bool:
     return isinstance(error, OSError) and error.errno == errno.ENOSPC
 
 
-def _usage_text(error: BaseException) -> tuple[str, str] | None:
-    """Message and hint of a usage error that typer raised, recognised by what its documentation shows of them."""
-    show = getattr(error, "format_message", None)
-    if show is None:
-        return None
-    context = getattr(error, "ctx", None)
-    command = getattr(context, "command_path", "lbctl")
-    message = " ".join(str(show()).split())
-    return message.removesuffix("."), f"see: {command} --help"
+def _is_usage(error: BaseException) -> bool:
+    """Whether typer raised it for a wrong command line, recognised by what its documentation shows of them."""
+    return hasattr(error, "format_message")
 
 
-def _internal(error: BaseException) -> int:
-    found = _bug(error, None)
-    _say(str(found), found.hint)
-    return found.exit_code
+class _Bug(Exception):
+    """An unexpected exception, and the log file that its traceback is for."""
 
-
-class InternalError(LbctlError):
-    """A bug of lbctl, with its traceback put away."""
+    def __init__(self, cause: BaseException, log_file: Path) -> None:
+        super().__init__()
+        self.cause = cause
+        self.log_file = log_file
 
 
 @contextmanager
 def internal_errors(log_file: Path | None) -> Iterator[None]:
-    """Turn an unexpected exception into an InternalError whose traceback is in the log file."""
+    """Have the traceback of an unexpected exception put into the log file, where there is one."""
     try:
         yield
     except Exception as error:
         cause = _cause(error)
         expected = (
             isinstance(cause, LbctlError | BrokenPipeError | typer.Exit | typer.Abort)
-            or _usage_text(cause) is not None
+            or _is_usage(cause)
             or _no_room(cause)
         )
         if expected or log_file is None:
             raise
-        raise _bug(error, log_file) from error
+        raise _Bug(error, log_file) from error
 
 
-def _bug(error: BaseException, log_file: Path | None) -> InternalError:
-    lines = "".join(traceback.format_exception(error))
-    message = f"internal error: {type(error).__name__}: {error}"
+def _internal(error: BaseException, arguments: Sequence[str]) -> int:
+    from lbctl.cli.redaction import scrubbed
+
+    cause, log_file = (error.cause, error.log_file) if isinstance(error, _Bug) else (error, None)
+    lines = scrubbed("".join(traceback.format_exception(cause)), arguments, os.environ)
+    message = scrubbed(f"internal error: {type(_cause(cause)).__name__}: {_cause(cause)}", arguments, os.environ)
     if os.environ.get("LBCTL_DEBUG"):
         print(lines, file=sys.stderr, end="")  # noqa: T201
-        return InternalError(message, "this is a bug in lbctl")
-    where = _temporary(lines) if log_file is None else append(log_file, lines)
-    return InternalError(message, f"this is a bug in lbctl; the traceback is in {where} (LBCTL_DEBUG=1 prints it)")
+        _say(message, "this is a bug in lbctl")
+        return ExitCode.INTERNAL
+    try:
+        where = _temporary(lines) if log_file is None else append(log_file, lines)
+    except (OSError, UsageError):
+        _say(message, "this is a bug in lbctl; the traceback cannot be saved: LBCTL_DEBUG=1 prints it")
+        return ExitCode.INTERNAL
+    _say(message, f"this is a bug in lbctl; the traceback is in {where} (LBCTL_DEBUG=1 prints it)")
+    return ExitCode.INTERNAL
 
 
 def append(log_file: Path, lines: str) -> Path:

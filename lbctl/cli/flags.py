@@ -69,7 +69,9 @@ def one_of(*allowed: str) -> Callable[[str], str]:
 
     def parse(text: str) -> str:
         if text not in allowed:
-            raise ValueError(f"{text!r} is not one of {', '.join(allowed)}")
+            from lbctl.cli.mistakes import meant_word
+
+            raise ValueError(f"{text!r} is not one of {', '.join(allowed)}{meant_word(text, allowed)}")
         return text
 
     parse.completes = words(*allowed)  # type: ignore[attr-defined] # for ``option``

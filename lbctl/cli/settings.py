@@ -12,6 +12,7 @@ from lbctl.cli.addresses import names_https, parse_authority, parse_endpoints, p
 from lbctl.cli.balancer_config import truth
 from lbctl.cli.connection_options import reach_of
 from lbctl.cli.layouts import LAYOUTS
+from lbctl.cli.mistakes import meant_word, split_meant
 from lbctl.cli.values import parse_positive_duration
 from lbctl.cli.verdict_options import parse_aborts, parse_thresholds
 from lbctl.cli.weight_values import parse_limit, parse_share, parse_weight
@@ -44,13 +45,13 @@ def _file(value: str) -> str:
 
 def _color(value: str) -> str:
     if value not in COLORS:
-        raise ValueError(f"{value!r} is not one of {', '.join(COLORS)}")
+        raise ValueError(f"{value!r} is not one of {', '.join(COLORS)}{meant_word(value, COLORS)}")
     return value
 
 
 def _layout(value: str) -> str | None:
     if value not in LAYOUTS:
-        raise ValueError(f"{value!r} is not a layout (use one of {', '.join(LAYOUTS)})")
+        raise ValueError(f"{value!r} is not a layout (use one of {', '.join(LAYOUTS)}){meant_word(value, LAYOUTS)}")
     return None if value == "auto" else value
 
 
@@ -202,8 +203,10 @@ class Settings:
         if not allowed:
             return self
         if self.output is not None and self.output not in allowed:
+            meant = meant_word(self.output, allowed).removeprefix("; ")
             raise UsageError(
-                f"-o: lbctl {command} has no output format {self.output!r}", f"use one of: {', '.join(allowed)}"
+                f"-o: lbctl {command} has no output format {self.output!r}",
+                f"{meant} use one of: {', '.join(allowed)}".lstrip(),
             )
         return replace(self, output=self.output or allowed[0])
 
@@ -267,7 +270,7 @@ def _look_up(setting: Setting, flags: Mapping[str, Any], environ: Mapping[str, s
         try:
             return setting.parse(text), origin
         except ValueError as error:
-            raise UsageError(f"{origin}: {error}") from None
+            raise UsageError(*split_meant(f"{origin}: {error}")) from None
     return setting.default, ""
 
 

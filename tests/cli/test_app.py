@@ -78,12 +78,23 @@ def test_the_version_is_told_in_three_ways(arguments: tuple[str, ...], lbctl: Lb
 @pytest.mark.parametrize(
     ("arguments", "message", "hint"),
     [
-        (("lss",), "No such command 'lss'. Did you mean 'ls'?", "see: lbctl --help"),
-        (("help", "lss"), "No such command 'lss'. Did you mean 'ls'?", "see: lbctl --help"),
+        (("lss",), "No such command 'lss'", "did you mean lbctl ls? see: lbctl --help"),
+        (("help", "lss"), "No such command 'lss'", "did you mean lbctl ls? see: lbctl --help"),
+        (("ls", "--colour", "x"), "No such option: --colour", "did you mean --color? see: lbctl ls --help"),
         (
-            ("ls", "--colour", "x"),
-            "No such option: --colour (Possible options: --color, --layout, --no-color)",
-            "see: lbctl ls --help",
+            ("ls", "-o", "jso"),
+            "-o: lbctl ls has no output format 'jso'",
+            "did you mean json? use one of: table, wide, json, yaml, csv, name",
+        ),
+        (
+            ("ls", "--layout", "gozero"),
+            f"--layout: 'gozero' is not a layout (use one of {', '.join(LAYOUTS)})",
+            "did you mean go-zero?",
+        ),
+        (
+            ("--rate", "5", "hammer"),
+            "No such option: --rate",
+            "options of one command stand behind its name; see: lbctl --help",
         ),
         (("watch",), "Missing argument 'SERVICE'", "see: lbctl watch --help"),
         (
@@ -225,6 +236,64 @@ def test_a_bug_prints_its_traceback_where_lbctl_debug_asks_for_it(
     err = capsys.readouterr().err
     assert err.startswith("Traceback (most recent call last)")
     assert err.endswith("error: internal error: ZeroDivisionError: oops\nhint: this is a bug in lbctl\n")
+
+
+SECRET = "hunter2-very-secret"
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        ["-H", f"authorization: Bearer {SECRET}"],
+        [f"-Hx-anything:{SECRET}"],
+        [f"--header=x-anything: {SECRET}"],
+        ["-m", f'{{"x-anything": ["a", "{SECRET}"]}}'],
+        ["--user", f"root:{SECRET}"],
+        [f"--user=root:{SECRET}"],
+        ["--password", SECRET],
+        ["--endpoints", f"http://root:{SECRET}@127.0.0.1:1"],
+        ["-H", "x-anything: ${TOKEN}", "--expand-headers"],
+        [],
+    ],
+)
+@pytest.mark.parametrize("debug", ["", "1"])
+def test_a_bug_tells_nobody_metadata_or_passwords(
+    arguments: list[str],
+    debug: str,
+    tmp_path: Path,
+    capsys: pytest.CaptureFixture[str],
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setenv("TOKEN", SECRET)
+    monkeypatch.setenv("LBCTL_DEBUG", debug)
+    monkeypatch.setenv("ETCDCTL_PASSWORD", "" if arguments else SECRET)
+    log = tmp_path / "lbctl.log"
+    log.touch()
+
+    def call() -> None:
+        with internal_errors(log):
+            try:
+                raise KeyError(SECRET.encode())
+            except KeyError as error:
+                raise ValueError(f"near {SECRET!r}, at http://root:{SECRET}@127.0.0.1:1/") from error
+
+    assert guarded(call, arguments) == 70
+    said = capsys.readouterr().err + log.read_text()
+    assert SECRET not in said
+    assert "KeyError" in said
+    assert "error: internal error: ValueError: near '***', at http://root:***@127.0.0.1:1/\n" in said
+
+
+def test_a_traceback_that_cannot_be_saved_is_said(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    def call() -> None:
+        with internal_errors(tmp_path / "none" / "l.txt"):
+            raise ZeroDivisionError("oops")
+
+    assert guarded(call) == 70
+    assert capsys.readouterr().err == (
+        "error: internal error: ZeroDivisionError: oops\n"
+        "hint: this is a bug in lbctl; the traceback cannot be saved: LBCTL_DEBUG=1 prints it\n"
+    )
 
 
 def test_ctrl_c_is_130_without_a_word(capsys: pytest.CaptureFixture[str]) -> None:

@@ -215,7 +215,7 @@ def test_usage_mistakes_are_told(lbctl: Lbctl) -> None:
     assert (said.status, said.err.splitlines()[0]) == (2, "error: --fail-on-regression needs a run to compare with")
     said = lbctl("report", run, "--fail-on-regression", "p98<1%")
     assert said.status == 2
-    assert "no metric p98; did you mean p99?" in said.err
+    assert "no metric p98\nhint: did you mean p99? see: lbctl report --help\n" in said.err
     said = lbctl("report", run, "--out", "no/such/folder")
     assert (said.status, said.err) == (2, "error: --out: cannot write no/such/folder: no such file or directory\n")
     assert lbctl("report").status == 2
