@@ -14,7 +14,7 @@ def test_every_option_that_is_suggested_is_one() -> None:
     group = get_group(build(["not a command"]))
     shown = {
         name
-        for command in group.commands.values()  # type: ignore[attr-defined] # typer has no name for its own groups
+        for command in group.commands.values()
         for parameter in command.params
         if not getattr(parameter, "hidden", False)
         for name in (*parameter.opts, *parameter.secondary_opts)
