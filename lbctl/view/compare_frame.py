@@ -122,7 +122,7 @@ def _progress(contest: Contest, width: int, look: Look) -> str:
     part = done(contest)
     rest = left_s(contest)
     eta = "    -" if rest is None or contest.paused or contest.over else clock(rest + 0.5)
-    tail = f" {len(contest.trials)}/{contest.total} runs  {int(part * 100):3d}%  ETA {eta}"
+    tail = f" {len(contest.trials)}/{contest.total} runs  {int(part * 100):3d}%  ETA {eta} "
     room = width - len(tail) - 1
     return look.elide(tail, width) if room < 4 else " " + progress(part, room, look) + tail
 

@@ -80,4 +80,7 @@ def _body(report: Report, ui: Ui, shape: Plan, width: int, look: Look) -> Iterat
             lower(report, ui, shape, _chosen(report, ui), width, look),
         )
         main = chain(rows, rest)
-        yield from [with_help(list(chain.from_iterable(main)), width, look)] if ui.page == "help" else main
+        if ui.page == "help":
+            yield with_help(list(chain.from_iterable(main)), width, look, scroll=ui.scroll)
+        else:
+            yield from main

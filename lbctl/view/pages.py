@@ -122,13 +122,19 @@ def _length(pairs: list[tuple[str, str]]) -> int:
     return 1 + sum(len(key) + len(words) + 3 for key, words in pairs) - 2
 
 
-def with_help(body: list[str], width: int, look: Look, entries: tuple[tuple[str, str], ...] = HELP) -> list[str]:
-    """Return the body with the table of keys drawn over its lower part."""
-    box = _help_box(entries, width, look)[: len(body)]
+def with_help(
+    body: list[str],
+    width: int,
+    look: Look,
+    entries: tuple[tuple[str, str], ...] = HELP,
+    scroll: int | None = None,
+) -> list[str]:
+    """Return the body with the table of keys drawn over its lower part; ``scroll``: first of its lines, if it can."""
+    box = _help_box(entries, len(body), width, look, scroll)[: len(body)]
     return body[: len(body) - len(box)] + box
 
 
-def _help_box(entries: tuple[tuple[str, str], ...], width: int, look: Look) -> list[str]:
+def _help_box(entries: tuple[tuple[str, str], ...], most: int, width: int, look: Look, scroll: int | None) -> list[str]:
     style, glyphs = look
     keys = max(len(key) for key, _ in entries) + 2
     column = keys + max(len(words) for _, words in entries)
@@ -137,11 +143,14 @@ def _help_box(entries: tuple[tuple[str, str], ...], width: int, look: Look) -> l
     inner = min(across * column + 2 * (across - 1) + 2, width - 2)
     corners = glyphs.corners
     lines = [f"{corners[0]}{glyphs.rule} keys {glyphs.rule * (inner - 7)}{corners[1]}"]
-    for row in range(rows):
+    shown = min(rows, max(most - 2, 1))
+    first = min(scroll or 0, rows - shown)
+    for row in range(first, first + shown):
         cells = [entries[index] for index in range(row, len(entries), rows)]
         text = "  ".join(look.left(f"{key:<{keys}}{words}", column) for key, words in cells)
         lines.append(f"{glyphs.wall} {look.left(text, inner - 2)} {glyphs.wall}")
-    lines.append(f"{corners[2]}{glyphs.rule * inner}{corners[3]}")
+    hidden = f" {rows - shown} more: {'j/k' if scroll is not None else 'a higher window'} " if shown < rows else ""
+    lines.append(f"{corners[2]}{hidden.center(inner, glyphs.rule)}{corners[3]}")
     return [look.elide(f"{line}", width) if not style.bold else line for line in lines]
 
 

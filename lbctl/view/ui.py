@@ -51,7 +51,7 @@ class Ui:
     histogram: bool | None = None  # None: shown where there is room
     focus: bool = False  # the histogram of the selected backend instead of all
     page: str = "main"  # main | events | help
-    scroll: int = 0  # events page: lines up from the newest
+    scroll: int = 0  # lines: of events up from the newest, of keys down from the first
     keep_frame: bool = False  # leave the last frame in the scrollback
     can_type: bool = True  # keys can be read at all
     wanted: str = ""  # only backends with this in their address, state or reason are listed

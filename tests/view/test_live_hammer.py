@@ -7,6 +7,7 @@ from lbctl.load.controls import Question
 from lbctl.stats.report import Report
 from lbctl.view.hammer_frame import build
 from lbctl.view.live_hammer import HammerView
+from lbctl.view.pages import HELP
 from lbctl.view.theme import PLAIN, UNICODE, Look
 from tests.view.drawing import drawn
 from tests.view.sample import recently, sample, troubled
@@ -269,3 +270,23 @@ def test_backends_are_picked_by_state_and_reason_too() -> None:
     assert "no such backend" in frame[6]
     assert len(typed(view, "d", "j", "enter", "space", "esc")) == 24
     assert len(listed(drawn(view, 1.0))) == 5
+
+
+def test_keys_that_do_not_fit_are_scrolled_to() -> None:
+    _, view = growing()
+    view.press("?", 60, 20)
+
+    def shown() -> list[str]:
+        lines = drawn(view, 0.0, 60, 20, fresh=True)
+        start = next(index for index, line in enumerate(lines) if " keys " in line)
+        end = next(index for index, line in enumerate(lines) if " more: j/k " in line)
+        return [line.split("  ")[0].strip("│ ") for line in lines[start + 1 : end]]
+
+    keys = [key for key, _ in HELP]
+    first = shown()
+    assert first == keys[: len(first)]
+    for _ in range(30):
+        view.press("j", 60, 20)
+    assert shown() == keys[-len(first) :]
+    view.press("k", 60, 20)
+    assert shown() == keys[-len(first) - 1 : -1]
