@@ -1,14 +1,16 @@
 """Run lbctl, as ``lbctl`` or as ``python -m lbctl``; Ctrl-C ends it without a word also while it is being loaded."""
 
 import os
-import signal
-from types import FrameType
-from typing import NoReturn
 
 _INTERRUPTED = 130  # ExitCode.INTERRUPTED: nothing of lbctl is imported before Ctrl-C is taken care of
 
+try:
+    import signal
+except KeyboardInterrupt:
+    os._exit(_INTERRUPTED)
 
-def main() -> NoReturn:
+
+def main() -> None:
     """Run the command line of this process and leave with its exit status."""
     ours = signal.getsignal(signal.SIGINT) is signal.default_int_handler  # it is ignored where a shell says so
     if ours:
@@ -22,7 +24,7 @@ def main() -> NoReturn:
             signal.signal(signal.SIGINT, _leave)  # what is left is the interpreter's own: it would show a traceback
 
 
-def _leave(number: int, frame: FrameType | None) -> NoReturn:
+def _leave(number: int, frame: object) -> None:
     os._exit(_INTERRUPTED)
 
 

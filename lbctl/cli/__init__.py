@@ -1,19 +1,15 @@
-"""The command line: one module per command, assembled here; nothing heavy is imported before a command runs."""
+"""The command line: one module per command; what says what there is needs no more than this module."""
 
 from __future__ import annotations
 
 import sys
-from collections.abc import Callable, Mapping, Sequence
-from typing import Annotated, Any, NoReturn
-
-import typer
+from collections.abc import Callable, Sequence
+from typing import Final, NoReturn
 
 from lbctl import __version__
-from lbctl.cli.completion_sources import command_names
 from lbctl.cli.failures import guarded
-from lbctl.cli.flags import GroupedCommand, argument
 from lbctl.cli.help import Listed, first_contact, root_help
-from lbctl.cli.options import root_options
+from lbctl.errors import ExitCode
 
 LISTED: tuple[Listed, ...] = (
     Listed("look", "ls", "services in etcd, or the instances of one service", "ls"),
@@ -33,6 +29,9 @@ LISTED: tuple[Listed, ...] = (
     Listed("try", "demo", "start etcd and gRPC backends on this machine", "demo"),
     Listed("more", "completion", "print the completion script of a shell: bash, zsh, fish, powershell", "completion"),
 )
+
+
+_ASKED: Final = "__complete"  # by the script of a shell
 
 
 def _nothing() -> None:
@@ -55,84 +54,35 @@ def run(arguments: Sequence[str], loaded: Callable[[], None] = _nothing) -> int:
         return complete(arguments[1:])
 
     def perform() -> object:
-        app = build(arguments)
+        text = _told(tuple(arguments))
+        if text is not None:
+            print(text)  # noqa: T201
+            return ExitCode.OK
+        from lbctl.cli.app import build
+
+        named = _asked_about(arguments)
+        app = build([named, "--help"] if named else arguments, helping=bool(named))
         loaded()
-        return app(args=list(arguments), prog_name="lbctl", standalone_mode=False)
+        return app(args=[named, "--help"] if named else list(arguments), prog_name="lbctl", standalone_mode=False)
 
     return guarded(perform, arguments)
 
 
-def build(arguments: Sequence[str]) -> typer.Typer:
-    """Assemble the application for one command line. Help is coloured and boxed on a terminal only.
-
-    typer takes a while for every option: commands that cannot be meant are known by their names alone.
-    """
-    first = arguments[0] if arguments else ""
-    known = {listed.name for listed in LISTED}
-    alone = first in known or first in ("", "-h", "--help", "-V", "--version", *OTHERS)
-    app = typer.Typer(
-        name="lbctl",
-        add_completion=False,
-        pretty_exceptions_enable=False,
-        rich_markup_mode="rich" if sys.stdout.isatty() else None,
-        context_settings={"help_option_names": ["-h", "--help"]},
-    )
-    app.callback(invoke_without_command=True, add_help_option=False)(root)
-    for listed in LISTED:
-        if alone and listed.name != first:
-            app.command(listed.name)(_unmeant)
-        else:
-            command = listed.load()
-            app.command(listed.name, cls=GroupedCommand, help=command.help, **command.options)(command.function)
-    for name, function in OTHERS.items():
-        app.command(name)(function)
-    return app
+def _told(arguments: tuple[str, ...]) -> str | None:
+    """What is said without a command's being loaded, nor typer; None if the command line is about anything else."""
+    match arguments:
+        case ():
+            return first_contact()
+        case ("-h" | "--help" | "help",):
+            return root_help(LISTED)
+        case ("-V" | "--version" | "version",):
+            return f"lbctl {__version__}"
+    return None
 
 
-def _unmeant() -> None:
-    """A command that this command line does not run."""
-
-
-def _print(text: str) -> None:
-    print(text)  # noqa: T201
-
-
-def _ending(text: Callable[[], str]) -> Callable[[bool], None]:
-    def show(wanted: bool) -> None:
-        if wanted:
-            _print(text())
-            raise typer.Exit
-
-    return show
-
-
-def _flag(*names: str, text: Callable[[], str]) -> object:
-    return typer.Option(*names, is_eager=True, callback=_ending(text), show_default=False)
-
-
-@root_options
-def root(
-    context: typer.Context,
-    help_: Annotated[bool, _flag("-h", "--help", text=lambda: root_help(LISTED))] = False,
-    version: Annotated[bool, _flag("-V", "--version", text=lambda: f"lbctl {__version__}")] = False,
-) -> None:
-    """See and test what client-side load balancing does to gRPC services registered in etcd."""
-    if context.invoked_subcommand is None:
-        _print(first_contact())
-
-
-def _version() -> None:
-    """Print the version."""
-    _print(f"lbctl {__version__}")
-
-
-def _help(
-    command: Annotated[str | None, argument(metavar="COMMAND", text="which one", completes=command_names)] = None,
-) -> int:
-    """Help for lbctl or for one command."""
-    return run(["--help"] if command is None else [command, "--help"])
-
-
-# Commands that are not worth a module.
-OTHERS: Mapping[str, Callable[..., Any]] = {"version": _version, "help": _help}
-_ASKED = "__complete"  # by the script of a shell
+def _asked_about(arguments: Sequence[str]) -> str:
+    """The command whose help is all that is asked for, or ""."""
+    match list(arguments):
+        case [name, "-h" | "--help"] | ["help", name] if any(listed.name == name for listed in LISTED):
+            return str(name)
+    return ""

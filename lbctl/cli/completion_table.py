@@ -51,7 +51,8 @@ HELP: Final = Parameter("help", "show this message and exit", ("-h", "--help"))
 
 def commands() -> Iterator[tuple[str, str]]:
     """Every command, and what it does in a line."""
-    from lbctl.cli import LISTED, OTHERS
+    from lbctl.cli import LISTED
+    from lbctl.cli.app import OTHERS
 
     yield from ((listed.name, listed.summary) for listed in LISTED)
     yield from ((name, (function.__doc__ or "").strip().rstrip(".")) for name, function in OTHERS.items())
@@ -59,7 +60,8 @@ def commands() -> Iterator[tuple[str, str]]:
 
 def syntax_of(command: str) -> Syntax | None:
     """What may stand behind this command; None where there is none of that name."""
-    from lbctl.cli import LISTED, OTHERS
+    from lbctl.cli import LISTED
+    from lbctl.cli.app import OTHERS
 
     for listed in LISTED:
         if listed.name == command:
@@ -71,7 +73,7 @@ def syntax_of(command: str) -> Syntax | None:
 
 def syntax_of_root() -> Syntax:
     """What may stand before the command."""
-    from lbctl.cli import root
+    from lbctl.cli.app import root
 
     return _read(root, own_help=True)
 

@@ -5,14 +5,15 @@ from __future__ import annotations
 import errno
 import os
 import sys
-import traceback
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
-from pathlib import Path
+from typing import TYPE_CHECKING
 
-import typer
 
 from lbctl.errors import ExitCode, LbctlError, UsageError
+
+if TYPE_CHECKING:
+    from pathlib import Path
 
 
 def guarded(call: Callable[[], object], arguments: Sequence[str] = ()) -> int:
@@ -27,8 +28,6 @@ def guarded(call: Callable[[], object], arguments: Sequence[str] = ()) -> int:
         return ExitCode.INTERRUPTED
     except BrokenPipeError:
         return _stdout_closed()
-    except typer.Abort:
-        return ExitCode.INTERRUPTED
     except BaseException as error:
         return _explained(_cause(error), arguments)
 
@@ -50,8 +49,8 @@ def _leaves(error: BaseException) -> list[BaseException]:
 
 
 def _explained(error: BaseException, arguments: Sequence[str]) -> int:
-    if isinstance(error, KeyboardInterrupt):
-        return ExitCode.INTERRUPTED
+    if isinstance(error, KeyboardInterrupt) or _is_leaving(error):
+        return int(getattr(error, "exit_code", ExitCode.INTERRUPTED))
     if isinstance(error, BrokenPipeError):
         return _stdout_closed()
     if isinstance(error, LbctlError):
@@ -72,6 +71,13 @@ def _explained(error: BaseException, arguments: Sequence[str]) -> int:
 def _no_room(error: BaseException) -> bool:
     """Whether a disk is full: what writes files of its own says so itself, so this is standard output."""
     return isinstance(error, OSError) and error.errno == errno.ENOSPC
+
+
+def _is_leaving(error: BaseException) -> bool:
+    """Whether it is no error at all: somebody gave up at a question, or a command has said all."""
+    import typer
+
+    return isinstance(error, typer.Exit | typer.Abort)
 
 
 def _is_usage(error: BaseException) -> bool:
@@ -96,9 +102,7 @@ def internal_errors(log_file: Path | None) -> Iterator[None]:
     except Exception as error:
         cause = _cause(error)
         expected = (
-            isinstance(cause, LbctlError | BrokenPipeError | typer.Exit | typer.Abort)
-            or _is_usage(cause)
-            or _no_room(cause)
+            isinstance(cause, LbctlError | BrokenPipeError) or _is_leaving(cause) or _is_usage(cause) or _no_room(cause)
         )
         if expected or log_file is None:
             raise
@@ -106,6 +110,8 @@ def internal_errors(log_file: Path | None) -> Iterator[None]:
 
 
 def _internal(error: BaseException, arguments: Sequence[str]) -> int:
+    import traceback
+
     from lbctl.cli.redaction import scrubbed
 
     cause, log_file = (error.cause, error.log_file) if isinstance(error, _Bug) else (error, None)

@@ -10,7 +10,8 @@ from typing import Any, Final, NamedTuple
 
 import typer
 
-from lbctl.cli import LISTED, build
+from lbctl.cli import LISTED
+from lbctl.cli.app import build
 from lbctl.cli.help import _GROUPS
 
 _NOBODY: Final = "no such command"  # a first word that makes lbctl load all of them

@@ -5,7 +5,8 @@ from __future__ import annotations
 import pytest
 from typer.main import get_group
 
-from lbctl.cli import LISTED, OTHERS, build
+from lbctl.cli import LISTED
+from lbctl.cli.app import OTHERS, build
 from lbctl.cli.mistakes import _COMMANDS, _OPTIONS
 from tests.cli.conftest import Lbctl
 
