@@ -9,7 +9,6 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
-
 from lbctl.errors import ExitCode, LbctlError, UsageError
 
 if TYPE_CHECKING:
