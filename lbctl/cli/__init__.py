@@ -40,10 +40,24 @@ def _nothing() -> None:
 
 def main(arguments: Sequence[str] | None = None, loaded: Callable[[], None] = _nothing) -> NoReturn:
     """Run lbctl and leave with its exit status; ``loaded`` is called when the command is about to begin."""
+    _open_missing()
     for stream in (sys.stdout, sys.stderr):
         if hasattr(stream, "reconfigure"):
             stream.reconfigure(errors="backslashreplace")
     sys.exit(run(sys.argv[1:] if arguments is None else arguments, loaded))
+
+
+def _open_missing() -> None:
+    """Have what is closed of standard input, output and error go nowhere: a socket would be opened in its place."""
+    import os
+
+    for number, name in enumerate(("stdin", "stdout", "stderr")):
+        try:
+            os.fstat(number)
+        except OSError:
+            os.open(os.devnull, os.O_RDWR)  # takes the lowest number that is free
+        if getattr(sys, name) is None:
+            setattr(sys, name, os.fdopen(number, "r" if name == "stdin" else "w", closefd=False))
 
 
 def run(arguments: Sequence[str], loaded: Callable[[], None] = _nothing) -> int:
