@@ -18,7 +18,7 @@ pytestmark = [pytest.mark.e2e, pytest.mark.slow]
 
 SIZE: Final = 5
 CROWD: Final = 20
-CALLS: Final = 600
+CALLS: Final = 400
 PENALTY_MS: Final = 1000  # what a failed call counts as
 # Both of the two that it draws may be the same backend, which then has no rival.
 ALONE: Final = {"least_request": 1 / SIZE**2}

@@ -26,7 +26,7 @@ from tests.fakes import until
 
 CERTS = Path(__file__).parents[2] / "certs"
 SERVICE = "test.Count"
-PATIENCE_S = 5.0
+PATIENCE_S = 20.0
 
 
 @dataclass
