@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-from asyncio.subprocess import Process
 from typing import Any
 
 import pytest
@@ -13,6 +12,7 @@ from lbctl.etcd.config import EtcdConfig
 from tests.cli.processes import lbctl, line, schema
 from tests.etcd.members import member
 from tests.etcd.proxy import TcpProxy
+from tests.warm import Process
 
 pytestmark = [pytest.mark.e2e, pytest.mark.slow]
 
