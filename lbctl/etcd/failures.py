@@ -13,6 +13,8 @@ HINT_UNREACHABLE = "set --endpoints or ETCDCTL_ENDPOINTS, or start one with: lbc
 HINT_USER = "give --user NAME and --password-file FILE"
 _HINT_TLS = "check --cacert, --cert, --key, and whether the endpoints are https:// or http://"
 
+_HINT_NO_ETCD = "is this endpoint an etcd? Backends are given with: lbctl hammer --backends HOST:PORT"
+
 
 class Unreachable(RegistryError):
     """No etcd endpoint answered in time."""
@@ -74,6 +76,7 @@ _CLIENT_CERTIFICATE = "it wants a client certificate that it trusts"
 _REASONS: tuple[tuple[re.Pattern[str], str], ...] = tuple(
     (re.compile(pattern), reason)
     for pattern, reason in (
+        ("failed parsing http/2|trying to connect an http1", "it speaks no HTTP/2; is it the port of another server?"),
         ("connection refused", "connection refused"),
         ("hostname verification", "the certificate is for another name"),
         ("certificate has expired", "its certificate has expired"),
@@ -115,7 +118,7 @@ _ERRORS: tuple[tuple[grpc.StatusCode, str, type[RegistryError], str], ...] = (
     (grpc.StatusCode.UNAVAILABLE, "handshake failed", Unreachable, _HINT_TLS),
     (grpc.StatusCode.UNAVAILABLE, "hostname verification", Unreachable, _HINT_TLS),
     (grpc.StatusCode.UNAVAILABLE, "failed to create security handshaker", Unreachable, _HINT_TLS),
-    (grpc.StatusCode.UNIMPLEMENTED, "", RegistryError, "is this endpoint an etcd with the v3 API?"),
+    (grpc.StatusCode.UNIMPLEMENTED, "", RegistryError, _HINT_NO_ETCD),
 )
 
 
@@ -161,6 +164,8 @@ def canceled(reason: str, endpoint: str) -> RegistryError:
 
 
 def _words(code: grpc.StatusCode, details: str) -> str:
+    if code is grpc.StatusCode.UNIMPLEMENTED:
+        return "it does not know this method of etcd's v3 API"
     known = _known(details) if code is grpc.StatusCode.UNAVAILABLE else ""
     return known or _short(details) or code.name.lower().replace("_", " ")
 

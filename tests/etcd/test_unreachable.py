@@ -8,7 +8,7 @@ import grpc.aio
 import pytest
 
 from lbctl.demo.etcd_server import EtcdServer, free_port
-from lbctl.errors import ExitCode
+from lbctl.errors import ExitCode, RegistryError
 from lbctl.etcd.client import Etcd
 from lbctl.etcd.config import EtcdConfig
 from lbctl.etcd.failures import Unreachable, reason_of
@@ -51,6 +51,34 @@ async def test_a_name_that_does_not_resolve_is_said() -> None:
     error = await failing(EtcdConfig(("etcd.invalid:2379",), dial_timeout_s=0.5))
 
     assert str(error) == "etcd etcd.invalid:2379 did not answer within 0.5s (the name does not resolve)"
+
+
+async def test_a_server_of_something_else_is_suspected_by_name() -> None:
+    async def answer(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        writer.write(b"HTTP/1.1 505 HTTP Version Not Supported\r\nConnection: close\r\n\r\n")
+        writer.close()
+
+    async with await asyncio.start_server(answer, "127.0.0.1", 0) as server:
+        endpoint = f"127.0.0.1:{server.sockets[0].getsockname()[1]}"
+        error = await failing(EtcdConfig((endpoint,), dial_timeout_s=0.5))
+
+    said = f"etcd {endpoint} did not answer within 0.5s (it speaks no HTTP/2; is it the port of another server?)"
+    assert str(error) == said
+
+
+async def test_a_grpc_server_that_is_no_etcd_is_said() -> None:
+    server = grpc.aio.server()
+    endpoint = f"127.0.0.1:{server.add_insecure_port('127.0.0.1:0')}"
+    await server.start()
+    try:
+        async with Etcd(EtcdConfig((endpoint,))) as client:
+            with pytest.raises(RegistryError) as raised:
+                await client.status()
+    finally:
+        await server.stop(None)
+
+    assert str(raised.value) == f"etcd {endpoint}: it does not know this method of etcd's v3 API"
+    assert raised.value.hint == "is this endpoint an etcd? Backends are given with: lbctl hammer --backends HOST:PORT"
 
 
 async def test_tls_at_one_end_only_is_suspected_by_name(etcd_server: EtcdServer) -> None:
