@@ -5,6 +5,7 @@ import os
 _INTERRUPTED = 130  # ExitCode.INTERRUPTED: nothing of lbctl is imported before Ctrl-C is taken care of
 
 try:
+    import atexit
     import signal
 except KeyboardInterrupt:
     os._exit(_INTERRUPTED)
@@ -22,6 +23,7 @@ def main() -> None:
     finally:
         if ours:
             signal.signal(signal.SIGINT, _leave)  # what is left is the interpreter's own: it would show a traceback
+            atexit.register(signal.signal, signal.SIGINT, signal.SIG_IGN)  # and at last die of the signal
 
 
 def _leave(number: int, frame: object) -> None:
