@@ -157,7 +157,7 @@ _LEAST: Final = 0.6  # of difflib's ratio: below it, a suggestion misleads more 
 def explained(error: Any, arguments: Sequence[str]) -> tuple[str, str]:  # noqa: ANN401 - typer has no name for them
     """Return message and hint of a usage error that typer raised for these arguments."""
     context = getattr(error, "ctx", None)
-    path = getattr(context, "command_path", "lbctl")
+    path = getattr(context, "command_path", None) or _path(arguments)
     message = " ".join(str(error.format_message()).split()).removesuffix(".")
     see = f"see: {path} --help"
     known = list(_names(context))
@@ -175,6 +175,14 @@ def explained(error: Any, arguments: Sequence[str]) -> tuple[str, str]:  # noqa:
         return unknown[0], _with_see(command_meant(unknown[1], commands), "see: lbctl --help")
     message, meant = split_meant(message)
     return message, _with_see(meant, see)
+
+
+def _path(arguments: Sequence[str]) -> str:
+    """Return the command of a command line, for an error that does not say where it was."""
+    from lbctl.cli import LISTED
+
+    names = {listed.name for listed in LISTED}
+    return " ".join(["lbctl", *[word for word in arguments if word in names][:1]])
 
 
 def split_meant(message: str) -> tuple[str, str]:

@@ -60,6 +60,7 @@ def test_every_option_that_is_suggested_is_one() -> None:
         ("demo --delay 2ms", "did you mean --latency?"),
         ("hammer echo --zzz", ""),
         ("hammer echo -n many", ""),
+        ("hammer echo --ui", ""),
     ],
 )
 def test_an_option_that_there_is_not_is_said_with_the_one_that_may_be_meant(
