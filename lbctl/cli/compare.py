@@ -27,8 +27,8 @@ Put the same load on a service through several policies, and tell what each does
 
 Every policy runs once in every round, by default interleaved (ABC BCA CAB), so that what changes slowly is no
 difference of theirs; -n and -z are of each run. Each run makes its connections anew, and warms up anew with --warmup.
-Differences are made within rounds and have 95 % intervals over rounds. Ctrl-C ends it after the run that goes on,
-twice at once; what is complete is reported."""
+Differences are made within rounds and have 95 % intervals over rounds. Ctrl-C ends it, twice without waiting for
+calls in flight; runs that are complete are reported."""
 EXAMPLES = (
     "lbctl compare echo --policy smooth_wrr --policy p2c --policy peak_ewma -n 10000",
     "lbctl compare echo --policy least_request --policy least_request,choice-count=3 -z 10s --warmup 1s --rounds 5",

@@ -300,8 +300,13 @@ class Contesting:
         self._changed.set()
 
     def interrupt(self) -> None:
-        """Stop; who has been asked to already ends at once."""
-        (self.abort if self._stopping else self.stop)()
+        """Stop, and send nothing more: the run that goes on does not count. Who has been asked already ends at once."""
+        if self._stopping:
+            self.abort()
+            return
+        self.stop()
+        for each in self._live:
+            each.load.stop()
 
     def abort(self) -> None:
         """End now: the run that goes on is cut off and does not count."""

@@ -261,7 +261,7 @@ def footer(contest: Contest, ui: CompareUi, width: int, look: Look) -> str:
         role = look.style.warn + look.style.reverse
         return look.paint(role, look.left(f" stopping after this run ({again})", width))
     if not ui.can_type:
-        return look.paint(look.style.muted, look.elide(" Ctrl-C stops after this run", width))
+        return look.paint(look.style.muted, look.elide(" Ctrl-C stops", width))
     if ui.page == "detail":
         return hints((("j/k", "select"), ("Esc", "back"), ("q", "quit")), width, look)
     shown = [(key, "resume" if key == "space" and contest.paused else words) for key, words in _KEYS]
