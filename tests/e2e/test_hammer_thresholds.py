@@ -60,7 +60,7 @@ async def test_a_run_that_does_not_is_1_and_says_which_and_where(demo: Standing)
 @pytest.mark.parametrize(
     ("option", "expr", "said"),
     [
-        ("--threshold", "p9x<1ms", "unknown metric 'p9x'; did you mean p99?"),
+        ("--threshold", "p9x<1ms", "unknown metric 'p9x'\nhint: did you mean p99?"),
         ("--abort-on", "errors>1,soon", "'errors>1,soon': 'soon' is neither after=TIME nor calls=N"),
     ],
 )
