@@ -25,7 +25,6 @@ from lbctl.view.text import cell_len, clock, duration, error_rate, folded, part,
 from lbctl.view.theme import PLAIN, UNICODE, Glyphs, Look, Style
 
 _WIDTH = 80
-_TIED = "\u00a0"  # a space at which no line ends
 _BUCKETS = 12
 _ERRORS = 20
 _EVENTS = 12
@@ -94,7 +93,12 @@ def _totals(report: Report, look: Look, *, verbose: bool) -> list[str]:
     pace = f"({rate(report.throughput)}/s), {_mode(report)}"
     lines = [
         look.paint(style.bold, "Summary"),
-        *_wrapped(f"  requests  {report.completed:>9,} in {_seconds(report.elapsed_s)} {pace}"),
+        *wrap(
+            f"  requests  {report.completed:>9,} in {_seconds(report.elapsed_s)} {pace}",
+            _WIDTH,
+            subsequent_indent=" " * 12,
+            break_on_hyphens=False,
+        ),
         f"  ok        {report.ok:>9,} {share:<9}  {look.paint(role, failed)}    cancelled {report.cancelled:,}",
     ]
     extra = [
@@ -111,14 +115,10 @@ def _totals(report: Report, look: Look, *, verbose: bool) -> list[str]:
     if extra:
         lines.append("  also      " + "    ".join(extra))
     lines += repeat_lines(report, look.show)
-    words = wrap(f"{look.show(_policy(report))}, seed {report.seed}", _WIDTH - 12, break_on_hyphens=False)
+    limit = f"deadline {report.load.timeout_s:g}s" if report.load.timeout_s else "no deadline"
+    words = wrap(f"{look.show(_policy(report))}, seed {report.seed}, {limit}", _WIDTH - 12, break_on_hyphens=False)
     lines += [f"  policy    {words[0]}", *(" " * 12 + line for line in words[1:])]
     return lines + _times(report, verbose=verbose)
-
-
-def _wrapped(text: str) -> list[str]:
-    lines = wrap(text, _WIDTH, subsequent_indent=" " * 12, break_on_hyphens=False)
-    return [line.replace(_TIED, " ") for line in lines]
 
 
 def _warmup(report: Report) -> str:
@@ -138,10 +138,9 @@ def _seconds(seconds: float) -> str:
 
 def _mode(report: Report) -> str:
     load = report.load
-    limit = f"deadline{_TIED}{load.timeout_s:g}s" if load.timeout_s else f"no{_TIED}deadline"
     if load.mode == "closed":
-        return f"closed loop, {report.concurrency:,} in flight, {limit}"
-    return f"open loop {pace_of(report)}, times from the {'plan' if load.corrected else 'start'}, {limit}"
+        return f"closed loop, {report.concurrency:,} in flight"
+    return f"open loop {pace_of(report)}, times from the {'plan' if load.corrected else 'start'}"
 
 
 def _policy(report: Report) -> str:

@@ -32,7 +32,7 @@ async def test_the_summary_has_the_numbers_in_it(demo: Standing) -> None:
     first, *rest = demo.backends
     assert re.search(r"^ +requests +10,000 in .*closed loop, 50 in flight$", done.out, re.MULTILINE)
     assert re.search(r"^ +ok +10,000 \(100\.00%\) +errors 0 \(0\.00%\) +cancelled 0$", done.out, re.MULTILINE)
-    assert "policy    smooth_wrr, seed 3\n" in done.out
+    assert "policy    smooth_wrr, seed 3, deadline 20s\n" in done.out
     assert "Distribution  balanced, every count is within 1 call of its expectation\n" in done.out
     assert re.search(rf"^ +{first} +5 +71\.4 +71\.4 +\+0\.0 +7,143 +0 ", done.out, re.MULTILINE)
     counts = [re.findall(rf"^ +{each} +1 +14\.3 +14\.3 +\+0\.0 +(\S+) +0 ", done.out, re.MULTILINE) for each in rest]
