@@ -25,6 +25,7 @@ from lbctl.view.text import cell_len, clock, duration, error_rate, folded, part,
 from lbctl.view.theme import PLAIN, UNICODE, Glyphs, Look, Style
 
 _WIDTH = 80
+_TIED = "\u00a0"  # a space at which no line ends
 _BUCKETS = 12
 _ERRORS = 20
 _EVENTS = 12
@@ -115,9 +116,10 @@ def _totals(report: Report, look: Look, *, verbose: bool) -> list[str]:
     if extra:
         lines.append("  also      " + "    ".join(extra))
     lines += repeat_lines(report, look.show)
-    limit = f"deadline {report.load.timeout_s:g}s" if report.load.timeout_s else "no deadline"
+    limit = f"deadline{_TIED}{report.load.timeout_s:g}s" if report.load.timeout_s else f"no{_TIED}deadline"
     words = wrap(f"{look.show(_policy(report))}, seed {report.seed}, {limit}", _WIDTH - 12, break_on_hyphens=False)
-    lines += [f"  policy    {words[0]}", *(" " * 12 + line for line in words[1:])]
+    first, *rest = (line.replace(_TIED, " ") for line in words)
+    lines += [f"  policy    {first}", *(" " * 12 + line for line in rest)]
     return lines + _times(report, verbose=verbose)
 
 
