@@ -93,6 +93,13 @@ def test_every_module_that_is_to_be_run_exists() -> None:
     assert {name for name in modules if importlib.util.find_spec(name) is None} == set()
 
 
+def test_every_file_of_the_tree_that_a_page_names_exists() -> None:
+    named = re.compile(r"`((?:lbctl|tests|benchmarks|docs|completions|man)/[\w./-]+)`")
+    found = {(page.name, name) for page in pages() for name in named.findall(page.read_text(encoding="utf-8"))}
+    assert len(found) > 20
+    assert {each for each in found if "NAME" not in each[1] and not (ROOT / each[1]).exists()} == set()
+
+
 def test_every_command_of_a_block_is_understood(capsys: pytest.CaptureFixture[str]) -> None:
     lines = [(block.page, line) for block in blocks() for line in command_lines(block.script)]
     assert len(lines) > 100

@@ -17,12 +17,10 @@ from lbctl.view.capture import StderrCapture
 from lbctl.view.keys import parse
 from lbctl.view.lines import stripped
 from lbctl.view.painter import Painter
+from lbctl.view.slices import in_slices
 from lbctl.view.terminal import Terminal, Watchdog
 
 _COST_FACTOR = 100  # drawing may take a hundredth of the time
-_SLICE_S = 0.0001  # of it at once: a call that is due meanwhile starts that much later
-_REST_S = 0.001  # between two slices: calls that are due catch up
-_LATE = 0.05  # of a rest: where it takes long, the run is late by itself, and a key would wait for many of them
 _FASTEST_S = 1 / 30  # between two frames, however many keys come
 _SETTLE_S = 0.5  # Ctrl-Z waits that long for what is under way
 _SETTLE_LOOKS = 100
@@ -138,20 +136,12 @@ class Session:
 
     async def _frame(self, now_s: float) -> float:
         """Draw a frame, letting the run go on in between; returns what it took, seconds."""
-        clock = time.perf_counter  # the loop's own stands still while a callback runs
         size = self._size
-        cost, since, lines = 0.0, clock(), []
-        slice_s = _SLICE_S
-        for piece in self._view.draw(now_s, *size):
-            lines += piece
-            if (spent := clock() - since) >= slice_s:
-                rested = clock()
-                await asyncio.sleep(_REST_S)
-                cost, since = cost + spent, clock()
-                slice_s = max(_SLICE_S, _LATE * (since - rested))
+        lines, cost = await in_slices(self._view.draw(now_s, *size))
+        began = time.perf_counter()
         if self._terminal.entered and self._size == size:  # neither may be so after a break
             self._painter.paint(lines, size[0])
-        return cost + clock() - since
+        return cost + time.perf_counter() - began
 
     async def _pause(self, seconds: float) -> None:
         """Wait that long, or until a key or a signal wants a frame."""

@@ -48,7 +48,8 @@ async def test_lines_come_by_the_clock_and_events_as_they_happen() -> None:
     assert sum(line.startswith("event ") for line in lines) == 2
 
 
-async def test_the_messages_of_a_line_are_those_since_the_line_before() -> None:
+async def second_line(first: Report, later: Report) -> str:
+    """The line of progress after that of ``first``, when ``later`` is how the run stands."""
     lines: list[str] = []
     enough = asyncio.Event()
 
@@ -58,36 +59,25 @@ async def test_the_messages_of_a_line_are_those_since_the_line_before() -> None:
             enough.set()
 
     def report() -> Report:
-        now = replace(streaming(), events=())
-        assert now.streams is not None
-        if not lines:
-            return now
-        later = replace(now.streams, sent=now.streams.sent + 500, received=now.streams.received + 1000)
-        return replace(now, elapsed_s=now.elapsed_s + 5.0, completed=now.completed + 50, streams=later)
+        return later if lines else first
 
     async with PlainScreen(write, interval_s=0.01).showing(report, NOBODY), asyncio.timeout(10):
         await enough.wait()
-    assert " 10 rps sent 100/s received 200/s ok " in lines[1]
+    return lines[1]
+
+
+async def test_the_messages_of_a_line_are_those_since_the_line_before() -> None:
+    now = replace(streaming(), events=())
+    assert now.streams is not None
+    streams = replace(now.streams, sent=now.streams.sent + 500, received=now.streams.received + 1000)
+    later = replace(now, elapsed_s=now.elapsed_s + 5.0, completed=now.completed + 50, streams=streams)
+    assert " 10 rps sent 100/s received 200/s ok " in await second_line(now, later)
 
 
 async def test_the_rate_of_a_run_that_counts_anew_is_its_own() -> None:
-    lines: list[str] = []
-    enough = asyncio.Event()
-
-    def write(line: str) -> None:
-        lines.append(line)
-        if len(lines) == 2:
-            enough.set()
-
-    def report() -> Report:
-        now = replace(sample(3), events=())
-        if not lines:
-            return now
-        return replace(now, started_at=now.started_at + timedelta(seconds=60), elapsed_s=2.0, completed=50)
-
-    async with PlainScreen(write, interval_s=0.01).showing(report, NOBODY), asyncio.timeout(10):
-        await enough.wait()
-    assert " 25 rps " in lines[1]
+    now = replace(sample(3), events=())
+    anew = replace(now, started_at=now.started_at + timedelta(seconds=60), elapsed_s=2.0, completed=50)
+    assert " 25 rps " in await second_line(now, anew)
 
 
 async def test_a_failing_report_is_not_swallowed() -> None:
