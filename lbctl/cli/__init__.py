@@ -8,7 +8,7 @@ from typing import Final, NoReturn
 
 from lbctl import __version__
 from lbctl.cli.failures import guarded
-from lbctl.cli.help import Listed, first_contact, root_help
+from lbctl.cli.help import Listed, columns, first_contact, printed, root_help
 from lbctl.errors import ExitCode
 
 LISTED: tuple[Listed, ...] = (
@@ -27,7 +27,7 @@ LISTED: tuple[Listed, ...] = (
     Listed("change", "drain", "take instances out of the rotation of every client", "drain", "DRAIN"),
     Listed("change", "undrain", "put drained instances back as they were", "drain", "UNDRAIN"),
     Listed("try", "demo", "start etcd and gRPC backends on this machine", "demo"),
-    Listed("more", "completion", "print the completion script of a shell: bash, zsh, fish, powershell", "completion"),
+    Listed("more", "completion", "the completion script of bash, zsh, fish or powershell", "completion"),
 )
 
 
@@ -88,7 +88,7 @@ def _told(arguments: tuple[str, ...]) -> str | None:
         case ():
             return first_contact()
         case ("-h" | "--help" | "help",):
-            return root_help(LISTED)
+            return printed(root_help(LISTED, columns()))
         case ("-V" | "--version" | "version",):
             return f"lbctl {__version__}"
     return None

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import sys
 from collections.abc import Callable, Mapping, Sequence
 from typing import Annotated, Any
 
@@ -12,12 +11,12 @@ from lbctl import __version__
 from lbctl.cli import LISTED, run
 from lbctl.cli.completion_sources import command_names
 from lbctl.cli.flags import GroupedCommand, argument
-from lbctl.cli.help import first_contact, root_help
+from lbctl.cli.help import columns, first_contact, printed, root_help
 from lbctl.cli.options import root_options
 
 
 def build(arguments: Sequence[str], *, helping: bool = False) -> typer.Typer:
-    """Assemble the application for one command line. Help is coloured and boxed on a terminal only.
+    """Assemble the application for one command line.
 
     typer takes a while for every option: commands that cannot be meant are known by their names alone, and where
     ``helping`` is all there is to do, those of the root are left out.
@@ -29,7 +28,7 @@ def build(arguments: Sequence[str], *, helping: bool = False) -> typer.Typer:
         name="lbctl",
         add_completion=False,
         pretty_exceptions_enable=False,
-        rich_markup_mode="rich" if sys.stdout.isatty() else None,
+        rich_markup_mode=None,  # a page reads the same on a terminal, of any width, and piped
         context_settings={"help_option_names": ["-h", "--help"]},
     )
     app.callback(invoke_without_command=True, add_help_option=False)(_unmeant if helping else root)
@@ -68,7 +67,7 @@ def _flag(*names: str, text: Callable[[], str]) -> object:
 @root_options
 def root(
     context: typer.Context,
-    help_: Annotated[bool, _flag("-h", "--help", text=lambda: root_help(LISTED))] = False,
+    help_: Annotated[bool, _flag("-h", "--help", text=lambda: printed(root_help(LISTED, columns())))] = False,
     version: Annotated[bool, _flag("-V", "--version", text=lambda: f"lbctl {__version__}")] = False,
 ) -> None:
     """See and test what client-side load balancing does to gRPC services registered in etcd."""

@@ -30,11 +30,11 @@ difference of theirs; -n and -z are of each run. Each run makes its connections 
 Differences are made within rounds and have 95 % intervals over rounds. Ctrl-C ends it, twice without waiting for
 calls in flight; runs that are complete are reported."""
 EXAMPLES = (
-    "lbctl compare echo --policy smooth_wrr --policy p2c --policy peak_ewma -n 10000",
-    "lbctl compare echo --policy least_request --policy least_request,choice-count=3 -z 10s --warmup 1s --rounds 5",
-    "lbctl compare echo -r 500 -z 10s --policy round_robin --policy least_request -o html > compared.html",
-    "lbctl compare echo -n 5000 --policy smooth_wrr --policy p2c_ewma --fail-on-regression 'p99<10%,error_rate'",
-    "lbctl compare shop Cart/Get --policy random --policy ring_hash --hash-key uuid --save compared.json",
+    "lbctl compare echo --policy smooth_wrr --policy p2c -n 10k",
+    "lbctl compare echo --policy p2c --policy least_request,choice-count=3 -z 10s",
+    "lbctl compare echo --policy p2c --policy random -r 500 -o html > c.html",
+    "lbctl compare echo --policy p2c --policy edf --fail-on-regression 'p99<10%'",
+    "lbctl compare shop Cart/Get --policy maglev --policy jump --hash-key uuid",
 )
 FORMATS: Final = ("text", "json", "yaml", "jsonl", "csv", "html")
 

@@ -23,9 +23,9 @@ Without COMMAND the demo waits for Ctrl-C. With COMMAND it runs that with LBCTL_
 returns its exit status. Either way nothing is left behind: no process, no directory."""
 EXAMPLES = (
     "lbctl demo",
-    "lbctl demo -b 5 --weights 5,3,2,1,1 --latency 'lognormal(2ms,0.5)' --errors 0.5%",
+    "lbctl demo --weights 5,3,2 --latency 'lognormal(2ms,0.5)' --errors 0.5%",
     "lbctl demo --latency 1ms,5ms,20ms -- lbctl hammer echo Echo/Say -z 30s",
-    "lbctl demo --orca -- lbctl hammer echo Echo/Say -z 30s --policy weighted_round_robin",
+    "lbctl demo --orca lbctl hammer echo Echo/Say --policy weighted_round_robin",
 )
 # Everything after the first word that is no option belongs to COMMAND, with or without -- before it.
 OPTIONS: dict[str, Any] = {"context_settings": {"allow_interspersed_args": False}}

@@ -12,6 +12,7 @@ import typer
 from typer.core import TyperCommand
 
 from lbctl.cli.completion_values import Source, by_metavar, words
+from lbctl.cli.help import printed
 from lbctl.cli.values import option_parser
 
 _VALUE: Final = re.compile("[=<>]")
@@ -125,7 +126,7 @@ def completed(args: Sequence[str], alone: Mapping[str, Collection[str]]) -> list
 
 
 class GroupedCommand(TyperCommand):
-    """A command whose plain help has its options under the titles that the boxes have on a terminal.
+    """A command whose help has its options under titles.
 
     An option whose metavar is in brackets, like ``[K=V,...]`` or ``[github|auto]``, may stand alone: then its value is
     ``on``.
@@ -141,6 +142,10 @@ class GroupedCommand(TyperCommand):
         }
         return super().parse_args(ctx, completed(args, alone))
 
+    def get_help(self, ctx: Any) -> str:  # noqa: ANN401 - typer has no names for them
+        """Write the page for standard output."""
+        return printed(super().get_help(ctx))
+
     def format_options(self, ctx: Any, formatter: Any) -> None:  # noqa: ANN401 - typer has no names for them
         """Write each group under its title."""
         groups: dict[str, list[tuple[str, str]]] = {}
@@ -148,7 +153,9 @@ class GroupedCommand(TyperCommand):
             record = parameter.get_help_record(ctx)
             if record is None:
                 continue
-            title = "Arguments" if parameter.param_type_name == "argument" else "Options"
+            title = "Options"
+            if parameter.param_type_name == "argument":
+                title, record = "Arguments", (parameter.metavar or "", record[1])  # without typer's name of its type
             groups.setdefault(getattr(parameter, "rich_help_panel", None) or title, []).append(record)
         for title, records in groups.items():
             with formatter.section(title):

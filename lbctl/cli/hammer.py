@@ -33,16 +33,16 @@ any case."""
 EXAMPLES = (
     "lbctl hammer echo -n 10000 --policy smooth_wrr",
     """lbctl hammer echo Echo/Say -d '{"message": "hi"}' -z 30s -c 100""",
-    "lbctl hammer echo -r 2k -z 30s --policy weighted_random --seed 7 -o json > run.json",
+    "lbctl hammer echo -r 2k -z 30s --policy random --seed 7 -o json > run.json",
     "lbctl hammer echo --find-max 'p99<20ms' -r 500",
-    "lbctl hammer echo --stages 10s@500,20s@500:2k,30s@2k --arrival poisson --warmup 5s",
-    'lbctl hammer echo Echo/Chat -d \'[{"message": "a"}, {"message": "b"}]\' --stream-interval 10ms',
-    "lbctl hammer shop Cart/Add -D carts.csv --data-order random --metadata-from tenant=x-tenant",
+    "lbctl hammer echo --stages 10s@500,20s@500:2k,30s@2k --arrival poisson",
+    'lbctl hammer echo Echo/Chat -d \'[{"message": "a"}, {"message": "b"}]\' -z 5s',
+    "lbctl hammer shop Cart/Add -D carts.csv --metadata-from tenant=x-tenant",
     "lbctl hammer shop --mix traffic.yaml -r 500 -z 1m",
-    "lbctl hammer shop Cart/Get --tls-ca ca.pem -H 'authorization: Bearer ${TOKEN}' --expand-headers",
-    "lbctl hammer echo -z 60s --health-check --outlier-detection interval=5s,base-ejection-time=10s",
-    "lbctl hammer echo -z 60s --breaker consecutive,failures=3,open-time=2s --when-all-out fail --slow-start",
-    "lbctl hammer --backends 10.0.0.11:50051=5,10.0.0.12:50051 pkg.Service/Method --binary-file request.bin",
+    "lbctl hammer shop Cart/Get --tls-ca ca.pem -H 'token: ${T}' --expand-headers",
+    "lbctl hammer echo -z 60s --health-check --outlier-detection interval=5s",
+    "lbctl hammer echo -z 9s --breaker consecutive,failures=3 --when-all-out fail",
+    "lbctl hammer --backends 10.0.0.11:50051=5,10.0.0.12:50051 pkg.Service/Method",
 )
 
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import os
+import sys
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from importlib import import_module
@@ -50,18 +52,18 @@ class Listed:
         return found
 
 
-def root_help(commands: Iterable[Listed]) -> str:
-    """Write the full help of ``lbctl --help``."""
+def root_help(commands: Iterable[Listed], width: int = 80) -> str:
+    """Write the full help of ``lbctl --help``, its lines within ``width``."""
     lines = [
         "Usage: lbctl [OPTIONS] COMMAND [ARGS]...",
         "",
-        "See and test what client-side load balancing does to gRPC services registered in etcd.",
+        "See and test what client-side load balancing does to gRPC services in etcd.",
         "",
         "Examples:",
-        "  lbctl demo                             start etcd and three gRPC backends here",
-        "  lbctl ls                               which services does etcd know?",
-        "  lbctl ls echo                          which instances, are they healthy?",
-        "  lbctl hammer echo --policy smooth_wrr -n 10k    who gets how many calls, how fast?",
+        "  lbctl demo                              start etcd and three backends here",
+        "  lbctl ls                                which services does etcd know?",
+        "  lbctl ls echo                           which instances, are they healthy?",
+        "  lbctl hammer echo --policy p2c -n 10k   who gets how many calls, how fast?",
     ]
     listed = list(commands)
     for group, title in _GROUPS.items():
@@ -71,7 +73,7 @@ def root_help(commands: Iterable[Listed]) -> str:
     lines += [
         "",
         "More:",
-        "  help        this text; help COMMAND: that of one command (same as COMMAND --help)",
+        "  help        this text; lbctl help COMMAND is lbctl COMMAND --help",
         "  version     print the version (same as -V, --version)",
         *(f"  {row.name:<12}{row.summary}" for row in listed if row.group == "more"),
         "",
@@ -83,27 +85,58 @@ def root_help(commands: Iterable[Listed]) -> str:
         "  -v, --verbose     say where settings come from",
         "  --log-file FILE   append tracebacks and what -v says to this file",
         "",
-        "Options of commands that read etcd, before or after their name:",
+        "Options of commands that read etcd, likewise:",
         "  --endpoints LIST  host:port, comma-separated (default 127.0.0.1:2379)",
         "  --prefix KEY      look only at keys that start with this",
-        *_wrapped(f"  --layout NAME     layout of the keys: {', '.join(LAYOUTS)}"),
+        f"  --layout NAME     layout of the keys: {', '.join(LAYOUTS)}",
         "  --read-only       refuse to write to etcd",
-        "  --user, --password-file, --cacert, --cert, --key, --insecure-skip-tls-verify, --dial-timeout,",
-        "  --command-timeout",
+        "  --user, --password-file, --cacert, --cert, --key, --insecure-skip-tls-verify, "
+        "--dial-timeout, --command-timeout",
         "",
-        "Options of ls, watch, health, doctor, hammer and compare, after their name, for connections to backends:",
-        "  --tls, --plaintext, --tls-ca, --tls-cert, --tls-key, --tls-server-name, --tls-skip-verify,",
-        "  --authority, --connect-timeout",
+        "Options of commands that call backends, after their name:",
+        "  --tls, --plaintext, --tls-ca, --tls-cert, --tls-key, --tls-server-name, "
+        "--tls-skip-verify, --authority, --connect-timeout",
         "",
         "Settings: option, then LBCTL_NAME, then ETCDCTL_NAME, then the settings file, then the default.",
     ]
-    return "\n".join(lines)
+    return "\n".join(_fitted(line, width) for line in lines)
 
 
-def _wrapped(line: str) -> list[str]:
-    from textwrap import wrap
+def _fitted(line: str, width: int) -> str:
+    if len(line) <= width:
+        return line
+    from textwrap import fill
 
-    return wrap(line, 100, subsequent_indent=" " * 20, break_on_hyphens=False)
+    indent = len(line) - len(line.lstrip())
+    column = line.find("  ", indent)  # two columns: the second one goes on below itself
+    hanging = column + len(line[column:]) - len(line[column:].lstrip()) if column > 0 else indent
+    return fill(line, width, subsequent_indent=" " * hanging, break_on_hyphens=False)
+
+
+def printed(text: str) -> str:
+    """The help as it is printed: with titles and names of options in bold on a terminal that can."""
+    if not sys.stdout.isatty() or os.environ.get("TERM", "") in ("", "dumb"):
+        return text
+    from lbctl.view.theme import MONOCHROME
+
+    bold, reset = MONOCHROME.bold, MONOCHROME.reset
+    return "\n".join(_emphasised(line, bold, reset) for line in text.split("\n"))
+
+
+def columns() -> int:
+    """How wide help may be: as the terminal, and as is good to read."""
+    try:
+        return min(80, os.get_terminal_size(1).columns or 80)
+    except OSError:
+        return 80
+
+
+def _emphasised(line: str, bold: str, reset: str) -> str:
+    if line.startswith("  -"):
+        name = line[2:].split("  ")[0]
+        return f"  {bold}{name}{reset}{line[2 + len(name) :]}"
+    is_title = line.endswith(":") and (not line.startswith(" ") or line == "  Examples:")
+    return f"{bold}{line}{reset}" if is_title else line
 
 
 def first_contact() -> str:

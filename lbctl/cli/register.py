@@ -43,8 +43,8 @@ yes.
 layout's own."""
 EXAMPLES = (
     "lbctl register echo 127.0.0.1:50061 --weight 3",
-    "lbctl register echo 10.0.0.11:50051 --ttl 5s --wait 30s -- ./server --port 50051",
-    "lbctl register echo 10.0.0.11:50051 --layout kratos --metadata zone=a -- ./server",
+    "lbctl register echo 10.0.0.11:50051 --ttl 5s --wait 30s -- ./server",
+    "lbctl register echo 10.0.0.11:50051 --layout kratos --metadata zone=a",
     "lbctl register echo 127.0.0.1:50061 --once --ttl 60s",
     "lbctl register echo 127.0.0.1:50061 --dry-run",
 )

@@ -36,7 +36,7 @@ EXAMPLES = (
     "lbctl report run.json -o html > run.html",
     "lbctl report smooth_wrr.json p2c.json",
     "lbctl report new.json --baseline main.json --fail-on-regression",
-    "lbctl report new-*.json --baseline main.json --fail-on-regression 'p99<5%,error_rate<0.1pp'",
+    "lbctl report new-*.json --baseline main.json --fail-on-regression 'p99<5%'",
 )
 FORMATS: Final = tuple(OUTPUTS)
 COMPARED: Final = ("text", "json", "yaml", "csv", "html")

@@ -38,7 +38,7 @@ EXAMPLES = (
     "lbctl weight echo 127.0.0.1:50061=3 -y",
     "lbctl weight echo 127.0.0.1:50061=1 -y --revert-after 5m",
     "lbctl weight echo --auto",
-    'lbctl weight echo --auto Echo/Say -d \'{"message": "hi"}\' --window 30s --apply',
+    'lbctl weight echo --auto Echo/Say -d \'{"message": "hi"}\' --apply',
     "lbctl weight echo --auto --every 60s --window 5m --apply -o jsonl",
     "lbctl weight echo --auto --from run.json --base 127.0.0.1:50061=5",
 )

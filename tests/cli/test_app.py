@@ -57,6 +57,22 @@ def test_the_help_lists_every_command_in_its_group(flag: str, lbctl: Lbctl) -> N
     assert said.out == lbctl("help").out
     for listed in LISTED:
         assert f"  {listed.name:<12}{listed.summary}" in said.out
+    assert max(map(len, said.out.splitlines())) <= 80
+
+
+def test_help_goes_by_the_width_of_the_terminal_and_has_its_titles_in_bold_there(
+    lbctl: Lbctl, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(os, "get_terminal_size", lambda *fd: os.terminal_size((60, 24)))
+    monkeypatch.setattr(sys.stdout, "isatty", lambda: True)
+    monkeypatch.setenv("TERM", "xterm")
+    for arguments in (["--help"], ["ls", "--help"]):
+        lines = lbctl(*arguments).out.splitlines()
+        assert "\x1b[1mExamples:\x1b[0m" in [line.replace("\x1b[1m  ", "\x1b[1m") for line in lines]
+        assert max(len(line.replace("\x1b[1m", "").replace("\x1b[0m", "")) for line in lines) <= 60
+    assert "  \x1b[1m--ascii\x1b[0m              draw with ASCII characters only" in lines
+    monkeypatch.setenv("TERM", "dumb")
+    assert "\x1b" not in lbctl("--help").out
 
 
 @pytest.mark.parametrize("name", [listed.name for listed in LISTED])
@@ -68,6 +84,7 @@ def test_the_help_of_a_command_has_its_examples_line_by_line(name: str, lbctl: L
     assert listed.examples
     for example in listed.examples:
         assert f"    {example}\n" in said.out
+    assert max(map(len, said.out.splitlines())) <= 80
     assert "\x1b" not in said.out
 
 
