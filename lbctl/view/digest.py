@@ -119,7 +119,7 @@ class Digests:
         kept = self._kept.get(histogram)
         if kept is not None:
             counted = self._counted(histogram)
-            anew = counted[0] < kept.counted[0] or not kept.counted[0]
+            anew = counted[0] < kept.counted[0] or not kept.counted[0] or kept.due_s - now_s > self._every_s
             if counted == kept.counted or (now_s < kept.due_s and not anew):
                 return kept.digest
         wait = self._every_s if kept else self._every_s * (1 - len(self._kept) % 4 / 4)

@@ -81,7 +81,10 @@ def test_a_digest_is_kept_while_the_histogram_is_the_same_or_the_view_is_fresh()
     assert renewed.total == 2
     histogram.record(900)
     assert digests.of(histogram, 9.4) is renewed
-    assert digests.of(histogram, 9.5) is not renewed
+    latest = digests.of(histogram, 9.5)
+    assert latest is not renewed
+    histogram.record(900)
+    assert digests.of(histogram, 0.1) is not latest  # the run was begun anew, its clock too
 
 
 def test_empty_buckets_are_dropped_at_the_ends_and_the_tail_is_merged() -> None:
