@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import deque
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import datetime
 from typing import TYPE_CHECKING, NamedTuple
 
@@ -22,6 +22,7 @@ if TYPE_CHECKING:
 
 GONE_FOR_S = 5.0
 CHANGED_FOR_S = 10.0
+RTT_STEP_S, RTT_STEPS = 3, 20  # the last minute
 _EVENTS_KEPT = 200
 _KEYS_TOLD = 3  # of an address, one by one
 _FINE = ("SERVING", "UNIMPLEMENTED")
@@ -55,6 +56,18 @@ class _Known:
     health: Health | None = None
     changed_s: float | None = None
     change: str = ""
+    rtts: deque[float] = field(default_factory=lambda: deque(maxlen=RTT_STEPS))
+    rtt_step: int = 0  # of the last of them
+
+    def answered(self, health: Health, t_s: float) -> None:
+        """Take note of how long an answer took: the slowest of each step counts, in us, and 0 for none."""
+        step, us = int(t_s // RTT_STEP_S), (health.rtt_s or 0.0) * 1e6
+        if self.rtts and step == self.rtt_step:
+            us = max(us, self.rtts.pop())
+        elif self.rtts:  # what nobody asked about is as it was
+            self.rtts.extend([self.rtts[-1]] * min(step - self.rtt_step - 1, RTT_STEPS))
+        self.rtts.append(us)
+        self.rtt_step = step
 
 
 class _LeaseSeen(NamedTuple):
@@ -148,6 +161,7 @@ class Book:
         if known is None:
             return None
         before, known.health = known.health, health
+        known.answered(health, t_s)
         status = str(health.status)
         if (before is None and status in _FINE) or (before is not None and before.status == health.status):
             return None
@@ -260,7 +274,6 @@ class Book:
         instance, health = known.instance, known.health
         left, at_s = self._leases.get(instance.lease, _LeaseSeen(None, 0.0))
         seen_s = None if known.joined_s is None else t_s - known.joined_s
-        fresh = known.changed_s is not None and t_s - known.changed_s < CHANGED_FOR_S
         return WatchRow(
             instance=instance,
             share=None if known.left_s is not None else share[instance.identity],
@@ -273,7 +286,8 @@ class Book:
             seen_s=seen_s,
             gone_s=None if known.left_s is None else t_s - known.left_s,
             keys=len(known.keys),
-            change=f"{known.change} {t_s - (known.changed_s or 0.0):.0f}s" if fresh else "",
+            change=_change(known, t_s),
+            rtts=tuple(known.rtts),
         )
 
     def _forget_leases(self) -> None:
@@ -309,6 +323,14 @@ def _by_address(instances: Iterable[Instance]) -> dict[Endpoint, dict[str, Insta
 def _described(under: Mapping[str, Instance]) -> tuple[Instance, Instance]:
     """One backend as it is called, and the key that describes it."""
     return distinct(under.values())[0], next(iter(decisive(under.values())))
+
+
+def _change(known: _Known, t_s: float) -> str:
+    """What happened to a backend in the last seconds, and when."""
+    if known.changed_s is not None and t_s - known.changed_s < CHANGED_FOR_S:
+        return f"{known.change} {t_s - known.changed_s:.0f}s"
+    fresh = known.left_s is None and known.joined_s is not None and t_s - known.joined_s < CHANGED_FOR_S
+    return "new" if fresh else ""
 
 
 def _state(known: _Known) -> str:

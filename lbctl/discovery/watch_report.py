@@ -27,7 +27,8 @@ class WatchRow:
     seen_s: float | None = None  # seconds since it joined during this watch; None: it was there before
     gone_s: float | None = None  # seconds since it left
     keys: int = 1  # that have its address
-    change: str = ""  # what changed in the last seconds and when, in 7 cells: "wt 4s", "new"
+    change: str = ""  # what changed in the last seconds and when: "weight 4s", "new"
+    rtts: tuple[float, ...] = ()  # microseconds, of the last minute, 3 s each, the newest last; 0 where none came
 
 
 @dataclass(frozen=True, slots=True)

@@ -8,10 +8,11 @@ from typing import NamedTuple
 
 from lbctl.discovery.watch_report import WatchReport, WatchRow
 from lbctl.model import Event
-from lbctl.view.bars import thin_bar
+from lbctl.view.bars import sparkline, thin_bar
 from lbctl.view.event_panel import event_mark, event_words
 from lbctl.view.layout import LINE_HEIGHT, LINE_WIDTH
 from lbctl.view.lines import coloured, filled, joined, plain, rule, spread
+from lbctl.view.metadata import metadata_cell
 from lbctl.view.pages import registry_line, with_help
 from lbctl.view.table import window
 from lbctl.view.text import age, cell_len, clock, count, duration, percent
@@ -21,6 +22,11 @@ from lbctl.view.watch_ui import WATCH_HELP, WatchUi, watch_footer
 _FRESH_S = 5.0  # how long a new instance stays bold
 _TTL_BAR = 6
 _EVENTS_LEAST = 3  # a rule and two lines
+_WIDE = 110  # from here on there is more than what everybody asks for
+_SPARK = 20  # cells of the last minute's round trips
+_KEY_LEAST = 10
+_NAMED_LEAST, _NAMED_MOST = 5, 12  # cells of a member of the metadata
+_MEASURED = 200  # instances
 
 
 class _Column(NamedTuple):
@@ -88,13 +94,7 @@ def _rule(report: WatchReport, ui: WatchUi, width: int, look: Look) -> str:
 
 
 def _table(report: WatchReport, ui: WatchUi, rows: int, width: int, look: Look) -> list[str]:
-    columns = [column for column in _COLUMNS if width >= column.from_width]
-    longest = max((cell_len(look.show(row.instance.address)) for row in report.rows), default=0)
-    taken = sum(column.width + 2 for column in columns) + 5
-    address = max(min(max(longest, 7), width - taken), 1)
-    key_width = width - taken - address - 2
-    if width >= 110 and key_width >= 10:
-        columns.append(_Column("KEY", key_width, True, 0, _key))
+    columns, address = _columns(report, width, look)
     heads = [look.left("ADDRESS", address + 2)]
     heads += [
         column.title.ljust(column.width) if column.left else column.title.rjust(column.width) for column in columns
@@ -115,6 +115,42 @@ def _table(report: WatchReport, ui: WatchUi, rows: int, width: int, look: Look) 
         words = f"    {look.glyphs.ellipsis} {len(listed) - shown} more ({first} above, {below} below)"
         lines.append(look.paint(look.style.muted, look.elide(words, width)))
     return lines
+
+
+def _columns(report: WatchReport, width: int, look: Look) -> tuple[list[_Column], int]:
+    """Which columns there is room for, and how many cells an address gets."""
+    longest = max([7, *(cell_len(look.show(row.instance.address)) for row in report.rows)])
+    columns = [column for column in _COLUMNS if width >= column.from_width]
+    if width >= _WIDE:
+        named = [column for name in ("version", "zone") if (column := _named(report, name, look))]
+        columns += [*named, _LEASE, _SPARKS]
+        for spare in (_SPARKS, *reversed(named)):
+            if _taken(columns) + longest > width:
+                columns.remove(spare)
+    room = width - _taken(columns)
+    address = max(min(longest, room), 1)
+    if width >= _WIDE and room - address - 2 >= _KEY_LEAST:
+        columns.append(_Column("KEY", room - address - 2, True, 0, _key))
+    return columns, address
+
+
+def _taken(columns: list[_Column]) -> int:
+    """Cells of a row without its address."""
+    return sum(column.width + 2 for column in columns) + 5
+
+
+def _named(report: WatchReport, name: str, look: Look) -> _Column | None:
+    """A column of a member of the metadata; None where no instance has it."""
+
+    def text(row: WatchRow) -> str:
+        return look.show(metadata_cell(row.instance.metadata, name))
+
+    having = [row for row in report.rows if row.instance.metadata.get(name) is not None]
+    if not having:
+        return None
+    longest = max(cell_len(text(row)) for row in having[:_MEASURED])
+    width = min(max(longest, len(name), _NAMED_LEAST), _NAMED_MOST)
+    return _Column(name.upper(), width, True, 0, lambda row, width, look: look.left(text(row), width))
 
 
 def _row(row: WatchRow, columns: list[_Column], address: int, look: Look, *, selected: bool) -> str:
@@ -200,6 +236,12 @@ def _key(row: WatchRow, width: int, look: Look) -> str:
     return look.paint(look.style.muted, look.elide_left(look.show(row.instance.key) + more, width))
 
 
+def _spark(row: WatchRow, width: int, look: Look) -> str:
+    return look.paint(look.style.latency, sparkline(row.rtts, width, look.glyphs))
+
+
+_LEASE = _Column("LEASE", 16, True, 0, _lease)
+_SPARKS = _Column("RTT 60s", _SPARK, True, 0, _spark)
 _COLUMNS = (
     _Column("WT", 3, False, 0, _weight),
     _Column("SHARE", 6, False, 60, _share),
@@ -208,7 +250,6 @@ _COLUMNS = (
     _Column("TTL", _TTL_BAR + 4, True, 72, _ttl),
     _Column("AGE", 4, False, 80, _age),
     _Column("CHG", 7, False, 80, _change),
-    _Column("LEASE", 16, True, 110, _lease),
 )
 
 

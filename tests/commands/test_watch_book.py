@@ -59,6 +59,8 @@ def test_a_newcomer_has_an_age_and_those_before_the_watch_have_none() -> None:
     old, new = book.report(6.5).rows
     assert (old.age_s, old.seen_s) == (None, None)
     assert (new.age_s, new.seen_s) == (2.5, 2.5)
+    assert (old.change, new.change) == ("", "new")
+    assert book.report(4.0 + CHANGED_FOR_S).rows[1].change == ""
 
 
 def test_one_that_left_stays_in_sight_for_a_while_without_a_share() -> None:
@@ -169,6 +171,15 @@ def test_health_is_told_when_it_is_bad_and_when_it_changes() -> None:
     assert lines([down]) == ["health 127.0.0.1:1 SERVING -> REFUSED (connection refused)"]
     assert book.checked(place, Health(Status.REFUSED, None, "connection refused"), 3.0) is None
     assert (book.report(3.0).rows[0].state, book.report(3.0).rows[0].change) == ("down", "health 1s")
+
+
+def test_the_slowest_answers_of_the_last_minute_are_kept() -> None:
+    book = begun(instance(1))
+    for t_s, rtt_s in ((1.0, 0.001), (2.0, 0.003), (3.0, None), (13.0, 0.002)):
+        book.checked(instance(1).endpoint, Health(Status.SERVING if rtt_s else Status.REFUSED, rtt_s), t_s)
+    assert book.report(13.0).rows[0].rtts == (3000.0, 0.0, 0.0, 0.0, 2000.0)  # of 3 s each, as it was in between
+    book.checked(instance(1).endpoint, Health(Status.SERVING, 0.004), 1000.0)
+    assert book.report(1000.0).rows[0].rtts == (*[2000.0] * 19, 4000.0)
 
 
 def test_an_instance_without_weight_or_status_up_is_draining() -> None:

@@ -20,15 +20,19 @@ _EVENTS = (
 
 def _row(number: int, weight: int, share: float, state: str, health: str, **more: Any) -> WatchRow:  # noqa: ANN401
     lease = 0x7587A9B3C21F00 + number if more.get("granted_s") else 0
+    metadata = {"version": "v1.5.0" if number == 16 else "v1.4.2", "zone": f"az-{'abc'[number % 3]}"}
     instance = Instance(
         f"/services/demo.echo.v1.Echo/10.0.0.{number}:50051",
         "demo.echo.v1.Echo",
         "seed",
         Endpoint(f"10.0.0.{number}", 50051),
         weight,
+        metadata=metadata,
         lease=lease,
     )
     known = {"rtt_us": None, "ttl_s": None, "granted_s": None, "age_s": 190.0, **more}
+    us = known["rtt_us"] or 0
+    known["rtts"] = tuple(us * (1 + step * step * number % 7 / 10) for step in range(1 if number == 16 else 14))
     return WatchRow(instance, share, state, health, **known)
 
 

@@ -52,9 +52,21 @@ def test_one_that_speaks_another_protocol_is_counted_apart() -> None:
 def test_the_key_of_a_backend_tells_how_many_more_there_are() -> None:
     sample = watch_sample()
     report = watch_sample(rows=(replace(sample.rows[0], keys=1_200), *sample.rows[1:]))
-    lines = build_watch(report, WatchUi(), 180, 20, PLAIN, UNICODE)
+    lines = build_watch(report, WatchUi(), 200, 20, PLAIN, UNICODE)
     assert lines[3].rstrip().endswith("/services/demo.echo.v1.Echo/10.0.0.11:50051 and 1,199 more")
     assert lines[4].rstrip().endswith("10.0.0.12:50051")
+
+
+def test_what_there_is_no_room_for_gives_way_from_the_right() -> None:
+    heads = {
+        width: build_watch(watch_sample(), WatchUi(), width, 20, PLAIN, UNICODE)[2].split()[8:]
+        for width in (112, 126, 180)
+    }
+    assert heads == {
+        112: ["VERSION", "LEASE"],
+        126: ["VERSION", "ZONE", "LEASE", "KEY"],
+        180: ["VERSION", "ZONE", "LEASE", "RTT", "60s", "KEY"],
+    }
 
 
 def test_keys_that_write_are_about_the_selected_instance() -> None:
