@@ -21,6 +21,7 @@ HEALTH_ROLES = {"SERVING": "ok", "UNIMPLEMENTED": "muted", "UNKNOWN": "warn", "S
 _OUTCOME_ROLES = {"instance": "ok", "invalid": "err", "skipped": "warn", "no": "muted"}
 _MOST_NAMES = 40  # of metadata, that have a column
 _TITLE = 60  # characters of a name
+_TELLING = ("version", "zone")  # of metadata, that have a column wherever there is room for it
 _WIDE_TITLES = ("PROTOCOL", "KEYS", "MORE", "MODIFIED", "KEY")
 R = TypeVar("R")
 
@@ -76,6 +77,7 @@ def instances_table(listing: Listing, service: Service, look: Look, *, wide: boo
         Column("RTT", _rtt, keep=3, numeric=True),
         *([per_address] if _is_crowded(service) else []),
         Column("LEASE", _lease, keep=4),
+        *([] if wide else _telling_columns(rows)),
         Column("AGE", lambda r: Cell(created(listing.registry.revision, r.instance.create_revision)), keep=6),
     ]
     if wide:
@@ -236,6 +238,11 @@ def _wide_columns(rows: Sequence[_Row], titles: Collection[str]) -> list[Column[
         Column("MODIFIED", lambda r: Cell(f"rev {r.instance.mod_revision}"), keep=9),
         Column("KEY", lambda r: Cell(clean(r.instance.key)), keep=10),
     ]
+
+
+def _telling_columns(rows: Sequence[_Row]) -> list[Column[_Row]]:
+    held = {name for row in rows for name, value in row.instance.metadata.items() if value not in (None, "")}
+    return [Column(name.upper(), _metadata(name), keep=7) for name in _TELLING if name in held]
 
 
 def _titled(names: Sequence[str], taken: Collection[str]) -> Iterator[tuple[str, str]]:

@@ -49,11 +49,11 @@ PLAIN_LOOK = Look(PLAIN, UNICODE)
 
 def test_the_instances_of_a_service_line_up_in_columns() -> None:
     assert instances_table(LISTING, SERVICE, PLAIN_LOOK).lines == [
-        "ADDRESS            WEIGHT  SHARE  HEALTH           RTT  LEASE             AGE",
-        "10.0.0.11:50051         5  55.6%  SERVING        400us  7587ab01 8s/10s   rev 11 (+9)",
-        "10.0.0.12:50051         3  33.3%  REFUSED            -  7587ab02 expired  rev 12 (+8)",
-        "10.0.0.13:50051         2   0.0%  disabled           -  none              rev 13 (+7)",
-        "[fe80::a:1]:50051     (1)  11.1%  UNIMPLEMENTED  1.2ms  none              rev 14 (+6)",
+        "ADDRESS            WEIGHT  SHARE  HEALTH           RTT  LEASE             ZONE  AGE",
+        "10.0.0.11:50051         5  55.6%  SERVING        400us  7587ab01 8s/10s   az-a  rev 11 (+9)",
+        "10.0.0.12:50051         3  33.3%  REFUSED            -  7587ab02 expired  -     rev 12 (+8)",
+        "10.0.0.13:50051         2   0.0%  disabled           -  none              -     rev 13 (+7)",
+        "[fe80::a:1]:50051     (1)  11.1%  UNIMPLEMENTED  1.2ms  none              -     rev 14 (+6)",
     ]
 
 
@@ -98,8 +98,14 @@ def test_a_table_keeps_within_its_width_unless_even_its_main_columns_do_not_fit(
 
 
 def test_columns_are_dropped_from_the_least_important_and_named() -> None:
-    assert instances_table(LISTING, SERVICE, Look(PLAIN, UNICODE, 60)).hidden == ["LEASE", "AGE"]
-    assert instances_table(LISTING, SERVICE, Look(PLAIN, UNICODE, 40)).hidden == ["HEALTH", "RTT", "LEASE", "AGE"]
+    assert instances_table(LISTING, SERVICE, Look(PLAIN, UNICODE, 60)).hidden == ["LEASE", "ZONE", "AGE"]
+    assert instances_table(LISTING, SERVICE, Look(PLAIN, UNICODE, 40)).hidden == [
+        "HEALTH",
+        "RTT",
+        "LEASE",
+        "ZONE",
+        "AGE",
+    ]
 
 
 def test_a_long_name_is_cut_in_the_middle_before_a_column_goes() -> None:
