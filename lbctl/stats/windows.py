@@ -1,7 +1,8 @@
 """What happened in the last seconds of a run, beside its totals: the difference of two readings, in constant memory.
 
 Nothing is added to what calls cost: a reading is made of a report that was asked for anyway, and of copies of its
-histograms. There are some ten readings in a window, so it is as long as was asked for within a twentieth.
+histograms. There are some ten readings in a window, so it is as long as was asked for within a twentieth; among
+many backends a reading is dear, so that there are five, and it is as long within a tenth.
 """
 
 from __future__ import annotations
@@ -18,7 +19,10 @@ from lbctl.stats.report import BackendRow, ErrorGroup, Repeated, Report
 
 SPAN_S: Final = 5.0
 _STEPS: Final = 10
+_STEPS_OF_MANY: Final = 5  # with more backends than _FEW
+_FEW: Final = 50
 _LEAST_STEP_S: Final = 0.2
+_OFTEN_S: Final = 1.0  # a step as long as this is affordable for many, too
 _AT_ONCE: Final = 8  # backends in a piece: a tenth of a millisecond
 
 
@@ -117,12 +121,17 @@ class Reading:
         )
 
 
+def _step(span_s: float, backends: int) -> float:
+    """Return the seconds between two readings."""
+    fine = max(span_s / _STEPS, _LEAST_STEP_S)
+    return fine if backends <= _FEW else max(fine, min(span_s / _STEPS_OF_MANY, _OFTEN_S))
+
+
 class Windows:
     """Readings of a run that goes on. Feed it every report: ``hold`` at its moment, then ``complete``."""
 
     def __init__(self, span_s: float = SPAN_S) -> None:
         self.span_s = span_s
-        self._step_s = max(span_s / _STEPS, _LEAST_STEP_S)
         self._readings: deque[Reading] = deque()
         self._begun: Reading | None = None
         self._expired: list[Reading] = []
@@ -133,10 +142,10 @@ class Windows:
         if readings and (now_s < readings[-1].at_s or report.completed < readings[-1].report.completed):
             self._expired += readings
             readings.clear()  # counted anew, as after a warm-up
-        self._begun = None
-        if not readings or now_s - readings[-1].at_s >= self._step_s:
+        self._begun, step_s = None, _step(self.span_s, len(report.backends))
+        if not readings or now_s - readings[-1].at_s >= step_s:
             self._begun = Reading(report)
-        while len(readings) > 1 and now_s - readings[1].at_s >= self.span_s + self._step_s:
+        while len(readings) > 1 and now_s - readings[1].at_s >= self.span_s + step_s:
             self._expired.append(readings.popleft())
 
     def complete(self) -> Iterator[None]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import lru_cache
 
 from lbctl.view.bars import shape, share_bar, sparkline
 from lbctl.view.digest import Digest
@@ -17,9 +18,19 @@ def _number(text: str, width: int) -> str:
     return text.rjust(width)[:width]
 
 
+@lru_cache(maxsize=4096)  # times are those of buckets, so they come again
+def _duration(us: float | None, width: int) -> str:
+    return _number(duration(us), width)
+
+
+@lru_cache(maxsize=4096)
+def _count(number: float, width: int) -> str:
+    return _number(count(number, width), width)
+
+
 def weight(line: Line, width: int, look: Look) -> str:
     """The weight that the registry says."""
-    return _number(count(line.row.weight, width), width)
+    return _count(line.row.weight, width)
 
 
 def weight_used(line: Line, width: int, look: Look) -> str:
@@ -59,19 +70,19 @@ def rps(line: Line, width: int, look: Look) -> str:
 
 def in_flight(line: Line, width: int, look: Look) -> str:
     """Calls in flight, now."""
-    return _number(count(line.row.in_flight, width), width)
+    return _count(line.row.in_flight, width)
 
 
 def errors(line: Line, width: int, look: Look) -> str:
     """Failed calls, in red where they are more than one in a hundred."""
     row, style = line.row, look.style
     role = style.muted if not row.errors else style.err if row.errors > (row.ok + row.errors) * 0.01 else style.warn
-    return f"{role}{_number(NONE if line.idle else count(row.errors, width), width)}{style.reset}"
+    return f"{role}{_number(NONE, width) if line.idle else _count(row.errors, width)}{style.reset}"
 
 
 def time(figure: Callable[[Digest], float], line: Line, width: int, look: Look) -> str:
     """A figure of the latencies of its good calls."""
-    return _number(duration(figure(line.digest) if line.digest else None), width)
+    return _duration(figure(line.digest) if line.digest else None, width)
 
 
 def spark(line: Line, width: int, look: Look) -> str:

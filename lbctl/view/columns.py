@@ -11,7 +11,6 @@ from typing import NamedTuple
 from lbctl.stats.report import Report
 from lbctl.view import cells
 from lbctl.view.standing import Line, Totals, any_overridden
-from lbctl.view.text import cell_len
 from lbctl.view.theme import Look
 
 _GAP = 1
@@ -63,7 +62,7 @@ _NOTE_LEAST, _NOTE_BEST = 12, 32
 
 def address_column(report: Report, width: int, look: Look, taken: int, bar_least: int) -> int:
     """Cells for the address: as long as the longest one, if the rest still fits."""
-    longest = max((cell_len(look.show(row.address)) for row in report.backends), default=0)
+    longest = max([look.cells(row.address) for row in report.backends], default=0)
     room = width - _BEFORE_ADDRESS - _MARGIN - taken - (bar_least + _GAP if bar_least else 0)
     return max(min(max(longest, len("ADDRESS")), room), 1)
 

@@ -29,12 +29,11 @@ def hold(report: Report, ui: Ui) -> None:
     """Take what must add up with the report's totals at the moment of the report: its histograms go on counting."""
     sight = ui.sight
     sight.hold(report, recent=ui.recent)
-    chosen = None if ui.recent else _chosen(report, ui)  # figures to order a window by are yet to be made
+    chosen = None if ui.recent else _chosen(ui.ordered(report), ui)  # figures to order a window by are yet to be made
     sight.digests.hold(report.latency, *([chosen.latency] if chosen else []))
 
 
-def _chosen(report: Report, ui: Ui) -> BackendRow | None:
-    rows = ui.ordered(report)
+def _chosen(rows: list[BackendRow], ui: Ui) -> BackendRow | None:
     return rows[ui.position(rows)] if rows and ui.can_type else None
 
 
@@ -75,11 +74,11 @@ def _body(report: Report, ui: Ui, shape: Plan, width: int, look: Look) -> Iterat
     elif ui.page == "connections":
         yield connections_page(report, ui, shape.body, width, look)
     else:
-        rows, rest = (
-            table(report, ui, shape.rows, width, look),
-            lower(report, ui, shape, _chosen(report, ui), width, look),
+        ordered = ui.ordered(report)
+        main = chain(
+            table(report, ordered, ui, shape.rows, width, look),
+            lower(report, ui, shape, _chosen(ordered, ui), width, look),
         )
-        main = chain(rows, rest)
         if ui.page == "help":
             yield with_help(list(chain.from_iterable(main)), width, look, scroll=ui.scroll)
         else:

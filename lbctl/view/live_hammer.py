@@ -78,6 +78,8 @@ class HammerView:
     def draw(self, now_s: float, width: int, height: int, *, fresh: bool = False) -> Iterator[list[str]]:
         """Yield a frame: the clock is always right, all figures are of one moment, 0.25 s ago at most."""
         aged = now_s - self._lines_at
+        if fresh:
+            self.ui.sight.digests.clear()
         fresh = self._hear_registry() or fresh
         if not fresh and self._shown is not None and self._lines_for == (width, height) and aged < _FIGURES_S:
             yield self._ticked(self._shown, aged, width, height)

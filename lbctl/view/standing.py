@@ -50,13 +50,10 @@ class Line(NamedTuple):
 
 def totals(report: Report) -> Totals:
     """Return sums over all backends, including those that left."""
-    picks = sum(row.picks for row in report.backends)
-    attempts = sum(row.attempts for row in report.backends)
-    expected = sum(row.expected for row in report.backends)
-    largest = max(
-        (max(row.attempts / (attempts or 1), row.expected / (expected or 1)) for row in report.backends),
-        default=0.0,
-    )
+    rows = report.backends
+    sent, due = [row.attempts for row in rows], [row.expected for row in rows]
+    picks, attempts, expected = sum([row.picks for row in rows]), sum(sent), sum(due)
+    largest = max(max(sent, default=0) / (attempts or 1), max(due, default=0.0) / (expected or 1))
     balance = report.balance
     return Totals(picks, attempts, expected, largest or 1.0, balance.expectation == "multinomial", balance.stated)
 

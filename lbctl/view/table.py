@@ -15,9 +15,11 @@ from lbctl.view.ui import Ui
 _VERDICTS = {"balanced": "balanced", "skewed": "SKEWED", "too_few": "n small"}
 
 
-def table(report: Report, ui: Ui, rows: int, width: int, look: Look) -> Iterator[list[str]]:
-    """Exactly ``rows`` + 2 lines, in pieces. Scrolls so that the selected backend is in the middle where it can."""
-    ordered = ui.ordered(report)
+def table(report: Report, ordered: list[BackendRow], ui: Ui, rows: int, width: int, look: Look) -> Iterator[list[str]]:
+    """Exactly ``rows`` + 2 lines of the backends in this order, in pieces.
+
+    Scrolls so that the selected backend is in the middle where it can.
+    """
     chosen = ui.position(ordered)
     yield [_rule(report, ui, width, look)]
     sums = totals(report)

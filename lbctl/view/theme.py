@@ -147,6 +147,11 @@ def _cleaned(text: str, ascii_only: bool) -> str:
     return words.clean(text, ascii_only=ascii_only)
 
 
+@lru_cache(maxsize=2048)
+def _cells(text: str, ascii_only: bool) -> int:
+    return words.cell_len(_cleaned(text, ascii_only))
+
+
 class Look(NamedTuple):
     """The style and the glyphs that one screen is drawn with."""
 
@@ -158,6 +163,10 @@ class Look(NamedTuple):
         if len(text) > _SHORT:
             return words.clean(text, ascii_only=self.glyphs.ascii)
         return _cleaned(text, self.glyphs.ascii)
+
+    def cells(self, text: str) -> int:
+        """How many cells a name or an address from outside covers on this screen."""
+        return _cells(text, self.glyphs.ascii)
 
     def paint(self, role: str, text: str) -> str:
         """Return the text in a role's colour; ``role`` is one of the style's sequences."""

@@ -7,7 +7,7 @@ import pytest
 from lbctl.model import Code, Origin
 from lbctl.stats.histogram import Histogram
 from lbctl.stats.report import ErrorGroup, Repeated, Report, Streams
-from lbctl.stats.windows import Held, Reading, Windows
+from lbctl.stats.windows import Held, Reading, Windows, _step
 from tests.view.sample import sample
 
 
@@ -25,13 +25,23 @@ def between(start: Reading, report: Report) -> Report:
     return start.since(report, [row for some in start.rows(report) for row in some])
 
 
-def test_a_window_starts_where_so_much_time_has_passed_since() -> None:
+@pytest.mark.parametrize(("backends", "off_s", "readings"), [(1, 0.25, 12), (50, 0.25, 12), (51, 0.5, 7)])
+def test_a_window_starts_where_so_much_time_has_passed_since(backends: int, off_s: float, readings: int) -> None:
     windows = Windows(5.0)
-    fed(windows, *(at(tenth / 10) for tenth in range(123)))
+    report = sample(backends)
+    fed(windows, *(replace(report, elapsed_s=tenth / 10) for tenth in range(123)))
     for now_s in (12.2, 12.4):
         start = windows.start(now_s)
         assert start is not None
-        assert now_s - start.at_s == pytest.approx(5.0, abs=0.25)
+        assert now_s - start.at_s == pytest.approx(5.0, abs=off_s)
+    assert len(windows._readings) == readings
+
+
+@pytest.mark.parametrize(("span_s", "step_s"), [(1.0, 0.2), (2.0, 0.4), (5.0, 1.0), (60.0, 6.0)])
+def test_of_many_backends_a_reading_is_made_once_a_second_at_most_where_the_window_allows(
+    span_s: float, step_s: float
+) -> None:
+    assert _step(span_s, 100) == pytest.approx(step_s)
 
 
 def test_a_window_that_fills_starts_with_the_run() -> None:

@@ -129,6 +129,15 @@ def test_the_last_frame_is_that_of_the_end() -> None:
     assert "in-flight 0" in last[2]
 
 
+def test_no_time_in_the_last_frame_is_older_than_the_run() -> None:
+    stage, view = growing()
+    drawn(view, 0.0)
+    for row in stage.now.backends:
+        row.latency.record(4_000_000)
+    last = [line for line in drawn(view, 0.01, 140, 45, fresh=True) if re.match(r"[▸ ] [●◐] 10\.", line)]
+    assert [line.count(" 4.00s ") for line in last] == [1] * 5  # the longest
+
+
 def test_calls_in_flight_keep_the_view_from_stopping() -> None:
     stage, view = growing()
     assert not view.settled()

@@ -87,6 +87,30 @@ def test_a_digest_is_kept_while_the_histogram_is_the_same_or_the_view_is_fresh()
     assert digests.of(histogram, 0.1) is not latest  # the run was begun anew, its clock too
 
 
+def test_many_digests_are_renewed_half_as_often_and_not_all_at_once() -> None:
+    digests, histograms = Digests(every_s=0.5), [recorded([100]) for _ in range(40)]
+    renewed = []
+    for quarter in range(12):
+        for histogram in histograms:
+            histogram.record(100)
+        before = [digests._kept.get(histogram) for histogram in histograms]
+        for histogram in histograms:
+            digests.of(histogram, quarter / 4)
+        renewed.append(sum(was is not digests._kept[one] for was, one in zip(before, histograms, strict=True)))
+    assert max(renewed[4:]) < 20
+    assert sum(renewed[4:]) == 2 * 40
+
+
+def test_digests_that_are_cleared_are_made_anew() -> None:
+    digests, histogram = Digests(every_s=0.5), recorded([100])
+    digests.of(histogram, 0.0)
+    histogram.record(900)
+    digests.clear()
+    latest = digests.of(histogram, 0.1)
+    assert latest is not None
+    assert latest.total == 2
+
+
 def test_empty_buckets_are_dropped_at_the_ends_and_the_tail_is_merged() -> None:
     found = digest(recorded([600, 1_500, 1_500, 30_000, 700_000]))
     labels = [label for label, _ in buckets([found], 20)]
