@@ -376,7 +376,7 @@ def main() -> None:
     signal.signal(signal.SIGCHLD, signal.SIG_IGN)
     door, listener = (socket.socket(fileno=int(number)) for number in sys.argv[1:])
     if _serve(door, listener, own):
-        from lbctl.cli import main as run
+        from lbctl.__main__ import main as run
 
         _leave(run)
 

@@ -181,7 +181,6 @@ def _text(found: Checkup, settings: Settings, caps: Caps, *, one: bool) -> tuple
 def _watch(request: HealthCheck, settings: Settings) -> int:
     """Print changes until a signal; that is its normal end."""
     import asyncio
-    import signal
     from contextlib import AsyncExitStack
     from random import Random
 
@@ -190,11 +189,11 @@ def _watch(request: HealthCheck, settings: Settings) -> int:
     from lbctl.cli.screens import caps_of
     from lbctl.clock import SystemClock
     from lbctl.commands.health import watch
+    from lbctl.commands.stopping import status_after
     from lbctl.etcd.client import Etcd
     from lbctl.view.health import health_row
 
     style = caps_of(settings).out_style
-    ended: list[int | None] = []
 
     def show(row: Row) -> None:
         print(health_row(row, SystemClock().wall().astimezone(), style), flush=True)  # noqa: T201
@@ -203,18 +202,13 @@ def _watch(request: HealthCheck, settings: Settings) -> int:
         if not settings.quiet:
             print(f"note: {line}", file=sys.stderr, flush=True)  # noqa: T201
 
-    async def watched(etcd: Etcd | None) -> None:
-        ended.append(await watch(etcd, request, Random(), show, note))
-
-    async def work() -> None:
+    async def work() -> int | None:
         async with AsyncExitStack() as owned:
             direct = bool(request.given)
             etcd = None if direct else await owned.enter_async_context(Etcd(etcd_config(settings)))
-            await while_read(watched(etcd))
+            return await while_read(watch(etcd, request, Random(), show, note))
 
-    asyncio.run(work())
-    number = ended[0] if ended else None
-    return ExitCode.OK if number in (None, signal.SIGINT, signal.SIGTERM) else 128 + number
+    return status_after(asyncio.run(work()))
 
 
 COMMAND = Command(health, ABOUT, EXAMPLES)

@@ -6,13 +6,14 @@ import asyncio
 import os
 import stat
 from collections.abc import Coroutine
-from typing import Any
+from typing import Any, TypeVar
 
 _STDOUT = 1
+T = TypeVar("T")
 
 
-async def while_read(work: Coroutine[Any, Any, None], fd: int = _STDOUT) -> None:
-    """Await the work; raises BrokenPipeError as soon as nobody reads the pipe behind ``fd`` any more.
+async def while_read(work: Coroutine[Any, Any, T], fd: int = _STDOUT) -> T:
+    """Return what the work does; raises BrokenPipeError as soon as nobody reads the pipe behind ``fd`` any more.
 
     Otherwise ``lbctl watch echo | head -1`` would hang until the registry changes.
     """
@@ -33,7 +34,7 @@ async def while_read(work: Coroutine[Any, Any, None], fd: int = _STDOUT) -> None
     except (NotImplementedError, OSError):  # a loop or a system that cannot tell
         return await task
     try:
-        await task
+        return await task
     except asyncio.CancelledError:
         if gone.is_set():
             raise BrokenPipeError from None

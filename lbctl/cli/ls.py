@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Callable
-from contextlib import suppress
 from typing import TYPE_CHECKING
 
 from lbctl.cli.arguments import AnyServiceArgument
@@ -132,33 +131,37 @@ def _refuse_beside(
 
 
 def _list(config: EtcdConfig, request: Ls, printer: LsPrinter, *, watch: bool) -> int:
-    import asyncio
-
-    from lbctl.cli.listeners import while_read
     from lbctl.cli.loop import run_plain
     from lbctl.cli.reading_progress import reading
+    from lbctl.commands.heard import Heard
     from lbctl.commands.ls import run
-    from lbctl.commands.ls_stream import stream
-    from lbctl.commands.stopping import stopped_by_signals
+    from lbctl.commands.stopping import status_after
     from lbctl.etcd.client import Etcd
 
-    async def work() -> Listing:
-        async with Etcd(config) as etcd:
-            with reading(quiet=printer.quiet) as tell:
-                listing = await run(etcd, request, tell)
-            printer.result(listing, request.service)
-            if watch:
-                streaming = asyncio.create_task(while_read(stream(etcd, listing, request, printer.moment)))
-                with stopped_by_signals(streaming.cancel), suppress(asyncio.CancelledError):
-                    await streaming
-            return listing
+    async def listed(etcd: Etcd) -> Listing:
+        with reading(quiet=printer.quiet) as tell:
+            listing = await run(etcd, request, tell)
+        printer.result(listing, request.service)
+        return listing
 
-    try:
-        expectation = run_plain(work()).expectation
-    except KeyboardInterrupt:
-        if not watch:
-            raise
-        return ExitCode.OK
+    async def once() -> Listing:
+        async with Etcd(config) as etcd:
+            return await listed(etcd)
+
+    async def for_ever() -> None:
+        from lbctl.cli.listeners import while_read
+        from lbctl.commands.ls_stream import stream
+
+        async with Etcd(config) as etcd:
+            await while_read(stream(etcd, await listed(etcd), request, printer.moment))
+
+    async def until_stopped() -> int | None:
+        with Heard() as heard:
+            return await heard.during(for_ever())
+
+    if watch:
+        return status_after(run_plain(until_stopped()))
+    expectation = run_plain(once()).expectation
     return ExitCode.OK if expectation is None or expectation.is_met else ExitCode.CHECK_FAILED
 
 

@@ -80,8 +80,11 @@ async def _prepared(config: EtcdConfig, where: Where, plan: Plan) -> tuple[Regis
 
 async def _written(
     config: EtcdConfig, turning: Turning, shown: WeightReport, turn: Turn, tell: Callable[[WeightReport], None]
-) -> None:
-    """Write what changes, tell, delete stale notes, and wait for the way back where one is wanted."""
+) -> int | None:
+    """Write what changes, tell, delete stale notes, and wait for the way back where one is wanted.
+
+    Returns the number of the signal that ended the wait.
+    """
     from lbctl.commands.heard import Heard
     from lbctl.commands.reverting import revert
     from lbctl.commands.rewriting import write_each
@@ -96,4 +99,5 @@ async def _written(
                 tell(replace(shown, state=WRITTEN, revision=max(revisions.values())))
             await tidied(etcd, turning.stale, rewrites, turn.note)
             if after_s is not None and heard is not None and revisions:
-                await revert(etcd, rewrites, revisions, after_s, heard, turn.note)
+                return await revert(etcd, rewrites, revisions, after_s, heard, turn.note)
+    return None

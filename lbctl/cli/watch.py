@@ -72,25 +72,25 @@ def watch(
     )
     live = settings.output == "text" and sys.stdout.isatty()
     caps = caps_of(settings, "auto" if live else "none")
-    _watch(etcd_config(settings), request, caps, _teller(settings, request, live=caps.screen == "live"))
-    return 0
+    return _watch(etcd_config(settings), request, caps, _teller(settings, request, live=caps.screen == "live"))
 
 
-def _watch(config: EtcdConfig, request: Watch, caps: Caps, tell: Tell) -> None:
+def _watch(config: EtcdConfig, request: Watch, caps: Caps, tell: Tell) -> int:
     import asyncio
     from random import Random
 
     from lbctl.cli.listeners import while_read
     from lbctl.clock import SystemClock
+    from lbctl.commands.stopping import status_after
     from lbctl.commands.watch import Means, run
     from lbctl.etcd.client import Etcd
     from lbctl.view.screens import watch_screen
 
-    async def work() -> None:
+    async def work() -> int | None:
         async with Etcd(config) as etcd:
-            await while_read(run(Means(etcd, SystemClock(), Random()), request, watch_screen(caps), tell))
+            return await while_read(run(Means(etcd, SystemClock(), Random()), request, watch_screen(caps), tell))
 
-    asyncio.run(work())
+    return status_after(asyncio.run(work()))
 
 
 def _teller(settings: Settings, request: Watch, *, live: bool) -> Tell:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import signal
 from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
@@ -42,6 +41,8 @@ def adjust(
     printer: WeightPrinter,
 ) -> int:
     """Find weights, once or until Ctrl-C, and print what is found."""
+    from lbctl.commands.stopping import status_after
+
     method = _method(targets)
     auto, rule = _settled(auto, rule, settings)
     _refuse_contradictions(method, auto, request, settings)
@@ -52,8 +53,7 @@ def adjust(
     number = _run(wanted, load, auto.run, settings, printer)
     if not number:
         return ExitCode.OK
-    stopped = wanted.every_s is not None and number in (signal.SIGINT, signal.SIGTERM)
-    return ExitCode.OK if stopped else 128 + number
+    return 128 + number if wanted.every_s is None else status_after(number)
 
 
 def _method(targets: Sequence[str]) -> str | None:

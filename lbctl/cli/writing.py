@@ -120,7 +120,7 @@ class Proposal(Generic[R]):
     question: str
     about: str
     warning: str
-    write: Callable[[Callable[[R], None]], Coroutine[Any, Any, None]]
+    write: Callable[[Callable[[R], None]], Coroutine[Any, Any, int | None]]
 
 
 def _printable(line: str) -> str:
@@ -172,6 +172,8 @@ def settle(proposal: Proposal[R], flags: WriteFlags, printer: Printer[R]) -> int
     """Show it, ask, write, and tell; returns the exit status."""
     import asyncio
 
+    from lbctl.commands.stopping import status_after
+
     if flags.dry_run or not proposal.changes:
         printer.found(proposal.report)
         if flags.yes:
@@ -185,5 +187,4 @@ def settle(proposal: Proposal[R], flags: WriteFlags, printer: Printer[R]) -> int
         if not printer.agreed(proposal.question):
             printer.note("nothing was written")
             return ExitCode.CHECK_FAILED
-    asyncio.run(proposal.write(printer.found))
-    return ExitCode.OK
+    return status_after(asyncio.run(proposal.write(printer.found)))

@@ -5,17 +5,15 @@ from __future__ import annotations
 import asyncio
 import os
 import signal
-from collections.abc import Callable, Iterator, Mapping
-from contextlib import aclosing, contextmanager
+from collections.abc import Callable, Mapping
+from contextlib import aclosing
 from dataclasses import dataclass, field
 
+from lbctl.commands.heard import Handling
+from lbctl.commands.stopping import status_after
 from lbctl.demo.guest import Guest, find_command, guest_environment
 from lbctl.demo.notice import obituary
 from lbctl.demo.scene import Facts, Scene, Setup, stage
-from lbctl.errors import ExitCode
-
-# Being stopped is the normal end of a demo that waits in the foreground.
-_FOREGROUND_END = {"SIGINT": ExitCode.OK, "SIGTERM": ExitCode.OK, "SIGHUP": ExitCode.HANGUP}
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,22 +60,12 @@ class _Stopper:
         self.received: signal.Signals | None = None
         self.on_signal: Callable[[signal.Signals], None] = self.ignore
 
-    @contextmanager
-    def listening(self) -> Iterator[None]:
-        """Hear the signals within the block, except those that whoever started lbctl told it to ignore (nohup)."""
-        loop = asyncio.get_running_loop()
-        numbers = [signal.Signals[name] for name in _FOREGROUND_END if hasattr(signal, name)]
-        heard = [number for number in numbers if signal.getsignal(number) is not signal.SIG_IGN]
-        for number in heard:
-            loop.add_signal_handler(number, self._hear, number)
-        try:
-            yield
-        finally:
-            for number in heard:
-                loop.remove_signal_handler(number)
+    def listening(self) -> Handling:
+        """Hear the signals within the block."""
+        return Handling(self._hear)
 
-    def _hear(self, number: signal.Signals) -> None:
-        self.on_signal(number)
+    def _hear(self, number: int) -> None:
+        self.on_signal(signal.Signals(number))
 
     def cancelling(self, task: asyncio.Task[int]) -> Callable[[signal.Signals], None]:
         """End the task at the first signal; later ones change nothing, taking down is bounded."""
@@ -95,7 +83,7 @@ class _Stopper:
 
 
 def _status(number: signal.Signals, *, interrupted: bool) -> int:
-    return 128 + number if interrupted else _FOREGROUND_END[number.name]
+    return 128 + number if interrupted else status_after(number)
 
 
 async def _perform(request: Demo, command: tuple[str, ...], talk: Talk, stopper: _Stopper) -> int:

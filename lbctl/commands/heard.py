@@ -12,7 +12,10 @@ _HANDLED: Final = ("SIGINT", "SIGTERM", "SIGHUP")  # Windows has no SIGHUP
 
 
 class Handling(ExitStack):
-    """Has signals handled while the block lasts, except those that whoever started lbctl told it to ignore (nohup)."""
+    """Has signals handled while the block lasts, except those that whoever started lbctl told it to ignore (nohup).
+
+    After it they mean what they did before.
+    """
 
     def __init__(self, handler: Callable[[int], None]) -> None:
         super().__init__()
@@ -23,10 +26,12 @@ class Handling(ExitStack):
         loop = asyncio.get_running_loop()
         for name in _HANDLED:
             number = getattr(signal, name, None)
-            if number is None or signal.getsignal(number) == signal.SIG_IGN:
+            if number is None or (before := signal.getsignal(number)) == signal.SIG_IGN:
                 continue
             with suppress(NotImplementedError, RuntimeError, ValueError):  # Windows, or not the main thread
                 loop.add_signal_handler(number, self._handler, int(number))
+                if before is not None:
+                    self.callback(signal.signal, number, before)
                 self.callback(loop.remove_signal_handler, number)
                 self.handled.append(number)
         return self

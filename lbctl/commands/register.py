@@ -5,7 +5,6 @@ from __future__ import annotations
 import asyncio
 import os
 import shutil
-import signal
 import sys
 from collections.abc import Callable, Mapping
 from contextlib import AsyncExitStack, suppress
@@ -17,12 +16,13 @@ from typing import Final, NamedTuple
 from lbctl.commands.heard import Heard
 from lbctl.commands.holding import Holder, Permanent
 from lbctl.commands.rewriting import text
+from lbctl.commands.stopping import status_after
 from lbctl.demo.guest import CommandNotFound, Guest
 from lbctl.discovery.change_report import REGISTER, ChangeReport, ChangeRow
 from lbctl.discovery.codecs.registration import Registration, Wanted
 from lbctl.discovery.registering import Preview, preview, registration
 from lbctl.discovery.weight_report import DRY_RUN
-from lbctl.errors import CannotCall, ExitCode
+from lbctl.errors import CannotCall
 from lbctl.etcd.client import Etcd
 from lbctl.etcd.keepalive import KeyTaken, LeaseKeeper
 from lbctl.etcd.ranges import KeyRange
@@ -146,7 +146,7 @@ async def run(etcd: Etcd, request: Register, read_at: int, talk: Talk) -> int:
             elif guest is not None:
                 guest.forward(number)
                 return await _see_through(guest, heard, holder)
-            return 128 + number if number == getattr(signal, "SIGHUP", None) else ExitCode.OK
+            return status_after(number)
 
 
 async def _started(command: tuple[str, ...], request: Register, owned: AsyncExitStack, heard: Heard) -> Guest:

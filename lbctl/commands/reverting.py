@@ -22,20 +22,21 @@ async def revert(
     after_s: float,
     heard: Heard,
     note: Callable[[str], None],
-) -> None:
+) -> int | None:
     """Wait for so long, or until a signal, and write back what was there before; ``revisions`` are the keys' since.
 
-    Raises LostRace where somebody has written since, when all the others are written back. An etcd that does not
-    answer is asked again until it does, or until another signal: then its RegistryError is raised.
+    Returns the number of the signal. Raises LostRace where somebody has written since, when all the others are written
+    back. An etcd that does not answer is asked again until it does, or until another signal: then its RegistryError is
+    raised.
     """
     note(f"it goes back to what it was in {after_s:g}s, or at Ctrl-C")
-    await heard.during(asyncio.sleep(after_s))
+    number = await heard.during(asyncio.sleep(after_s))
     back = [_undone(each, revisions[each.read.key]) for each in plan if each.changes]
     told = False
     while True:
         try:
             await _write_back(etcd, back, note)
-            return
+            return number
         except RegistryError as error:
             if not told:
                 note(f"not written back yet: {error}")

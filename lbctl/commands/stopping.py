@@ -2,39 +2,50 @@
 
 from __future__ import annotations
 
-import asyncio
+import os
 import signal
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager, suppress
+from collections.abc import Callable
+from types import FrameType, TracebackType
+from typing import Final
 
-_ENDS = (signal.SIGINT, signal.SIGTERM)
+from lbctl.commands.heard import Handling
+from lbctl.errors import ExitCode
+
+_NORMAL: Final = (None, signal.SIGINT, signal.SIGTERM)
 
 
-@contextmanager
-def stopped_by_signals(stop: Callable[[], object]) -> Iterator[None]:
-    """Call ``stop`` for every signal that comes while the block lasts, unless whoever started lbctl had it ignored.
+def status_after(number: int | None) -> int:
+    """Return the exit status of such a command after this signal: nobody asked for a hang-up."""
+    return ExitCode.OK if number in _NORMAL else 128 + int(number or 0)
 
-    Where one came, the system has the next ones afterwards: the process is about to end, and whoever insists ends it at
-    once, instead of raising KeyboardInterrupt amid what is being closed.
+
+class Stopping(Handling):
+    """Calls ``stop`` for every signal that comes while the block lasts; ``first`` is the number of the first one.
+
+    Where one came, the process is about to end afterwards: whoever insists ends it at once, instead of having it raise
+    KeyboardInterrupt amid what is being closed.
     """
-    loop = asyncio.get_running_loop()
-    heard: list[int] = []
-    handled: list[signal.Signals] = []
 
-    def hear(number: int) -> None:
-        heard.append(number)
-        stop()
+    def __init__(self, stop: Callable[[], object]) -> None:
+        super().__init__(self._hear)
+        self._stop = stop
+        self.first: int | None = None
 
-    for number in _ENDS:
-        if signal.getsignal(number) == signal.SIG_IGN:
-            continue
-        with suppress(NotImplementedError, RuntimeError, ValueError):  # Windows, or not in the main thread
-            loop.add_signal_handler(number, hear, int(number))
-            handled.append(number)
-    try:
-        yield
-    finally:
-        for number in handled:
-            loop.remove_signal_handler(number)
-            if heard:
-                signal.signal(number, signal.SIG_DFL)
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None, /
+    ) -> bool | None:
+        done = super().__exit__(kind, error, trace)
+        if self.first is not None:
+            for number in self.handled:
+                signal.signal(number, leave)
+        return done
+
+    def _hear(self, number: int) -> None:
+        if self.first is None:
+            self.first = number
+        self._stop()
+
+
+def leave(number: int, frame: FrameType | None) -> None:
+    """End the process at once. The terminal is given back by the watchdog of the live view."""
+    os._exit(128 + number)

@@ -14,7 +14,7 @@ from lbctl.clock import Clock
 from lbctl.commands.registrar import Registrar
 from lbctl.commands.rewriting import Where
 from lbctl.commands.screen import WatchReport, WatchScreen
-from lbctl.commands.stopping import stopped_by_signals
+from lbctl.commands.stopping import Stopping
 from lbctl.commands.watch_book import Book, Told
 from lbctl.discovery.directory import Update, find, follow, read
 from lbctl.errors import RegistryError
@@ -64,19 +64,20 @@ class Means:
     rng: Random
 
 
-async def run(means: Means, request: Watch, screen: WatchScreen, tell: Tell) -> None:
-    """Follow the service until it is stopped, by its screen or by SIGINT or SIGTERM; every event is told at once.
+async def run(means: Means, request: Watch, screen: WatchScreen, tell: Tell) -> int | None:
+    """Follow the service until it is stopped, by its screen or by a signal; every event is told at once.
 
-    Raises NotFound for a service that is not there, RegistryError where etcd does not answer at the beginning; later
-    outages are events.
+    Returns the number of that signal. Raises NotFound for a service that is not there, RegistryError where etcd does
+    not answer at the beginning; later outages are events.
     """
     registry = await read(means.etcd, request.prefix, layout=request.layout, named_by=request.named_by)
     service = find(registry, request.service, request.layout, request.again)
     watch = ServiceWatch(means, request, service, tell)
     try:
-        with stopped_by_signals(watch.stop):
+        with Stopping(watch.stop) as stopping:
             async with screen.showing(watch.report, watch):
                 await watch.run()
+        return stopping.first
     finally:
         await watch.registry.aclose()
 

@@ -35,7 +35,7 @@ FAILURES: Final[dict[ExitCode, BaseException]] = {
     ExitCode.INTERRUPTED: KeyboardInterrupt(),
     ExitCode.BROKEN_PIPE: BrokenPipeError(),
 }
-# Processes are ended by them: tests/e2e/test_hammer_signals.py
+# Processes are ended by them: test_endings.py, tests/e2e/test_hammer_signals.py
 SIGNALLED: Final = {ExitCode.HANGUP, ExitCode.TERMINATED}
 
 

@@ -63,10 +63,10 @@ async def test_a_signal_brings_it_back_at_once_and_a_drain_takes_its_note_along(
 
     def note(line: str) -> None:
         if "in 3600s" in line:
-            os.kill(os.getpid(), signal.SIGINT)
+            os.kill(os.getpid(), signal.SIGHUP)
 
     with Heard() as heard:
-        await revert(etcd, plan, await write_each(etcd, plan), 3600.0, heard, note)
+        assert await revert(etcd, plan, await write_each(etcd, plan), 3600.0, heard, note) == signal.SIGHUP
 
     assert await values(etcd) == [f"{A}|5", f"{B}|5"]
 

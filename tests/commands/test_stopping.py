@@ -9,36 +9,42 @@ from collections.abc import Iterator
 
 import pytest
 
-from lbctl.commands.stopping import stopped_by_signals
+from lbctl.commands.stopping import Stopping, leave, status_after
+
+SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 
 
 @pytest.fixture(autouse=True)
 def kept_handlers() -> Iterator[None]:
-    before = {number: signal.getsignal(number) for number in (signal.SIGINT, signal.SIGTERM)}
+    before = {number: signal.getsignal(number) for number in SIGNALS}
     yield
     for number, handler in before.items():
         signal.signal(number, handler)
 
 
-@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+@pytest.mark.parametrize("number", SIGNALS)
 async def test_after_the_first_signal_the_next_one_ends_the_process_without_a_traceback(number: signal.Signals) -> None:
     stopped = asyncio.Event()
-    with stopped_by_signals(stopped.set):
+    with Stopping(stopped.set) as stopping:
         os.kill(os.getpid(), number)
         await asyncio.wait_for(stopped.wait(), 5.0)
-    assert signal.getsignal(signal.SIGINT) == signal.getsignal(signal.SIGTERM) == signal.SIG_DFL
+    assert [signal.getsignal(each) for each in SIGNALS] == [leave] * 3
+    assert stopping.first == number
+    assert status_after(stopping.first) == (129 if number == signal.SIGHUP else 0)
 
 
 async def test_whoever_was_not_stopped_leaves_signals_as_they_are() -> None:
-    with stopped_by_signals(lambda: None):
-        pass
-    assert signal.getsignal(signal.SIGINT) == signal.default_int_handler
+    before = [signal.getsignal(each) for each in SIGNALS]
+    with Stopping(lambda: None) as stopping:
+        assert [signal.getsignal(each) for each in SIGNALS] != before
+    assert [signal.getsignal(each) for each in SIGNALS] == before
+    assert status_after(stopping.first) == 0
 
 
 async def test_a_signal_that_is_to_be_ignored_is_ignored() -> None:
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     stopped = asyncio.Event()
-    with stopped_by_signals(stopped.set):
+    with Stopping(stopped.set):
         os.kill(os.getpid(), signal.SIGINT)
         await asyncio.sleep(0)
     assert signal.getsignal(signal.SIGINT) == signal.SIG_IGN
