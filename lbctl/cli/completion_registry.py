@@ -8,7 +8,7 @@ from __future__ import annotations
 import asyncio
 import functools
 import os
-from collections.abc import Coroutine, Iterable, Sequence
+from collections.abc import Coroutine, Iterable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import replace
 from pathlib import Path
@@ -57,21 +57,33 @@ def budget() -> Budget:
 
 def services_of(typed: Typed) -> tuple[Service, ...]:
     """The services that the command line would see; none where that cannot be told in time."""
-    settings = settings_of(typed)
-    if settings is None or typed.hosts or not _may_log_in(settings):
+    settings = _askable(typed)
+    if settings is None:
         return ()
     cache, question = Cache(os.environ, SystemClock.wall()), _question(settings)
     kept = cache.get(question)
     if kept is None:
-        import lbctl.discovery.directory
-        import lbctl.etcd.client  # noqa: F401 - what imports take is not etcd's time
-
-        found = budget().run(_read(settings))
+        found = _read_in_time(settings)
         if found is None:
             return ()
         kept = [_packed(each) for each in found]
         cache.put(question, kept)
     return tuple(map(_unpacked, kept))
+
+
+def metadata_of(typed: Typed) -> list[Mapping[str, Any]]:
+    """The metadata of every instance of the service that the first argument names, of all services without one.
+
+    Etcd is asked each time: metadata is not kept.
+    """
+    settings = _askable(typed)
+    services = _read_in_time(settings) if settings is not None else None
+    if services is None:
+        return []
+    with suppress(LbctlError):
+        found = [find(Registry(0, services), typed.arguments[0])] if typed.arguments else services
+        return [each.metadata for service in found for each in service.instances]
+    return []
 
 
 def service_of(typed: Typed) -> Service | None:
@@ -120,6 +132,19 @@ def settings_of(typed: Typed) -> Settings | None:
         file = read_config(config_paths(flags.get("config"), os.environ, Path.cwd()))
         return replace(resolve(flags, os.environ, file.values), quiet=True)
     return None
+
+
+def _askable(typed: Typed) -> Settings | None:
+    """The settings to ask etcd with; None where there is none to ask."""
+    settings = settings_of(typed)
+    return settings if settings is not None and not typed.hosts and _may_log_in(settings) else None
+
+
+def _read_in_time(settings: Settings) -> tuple[Service, ...] | None:
+    import lbctl.discovery.directory
+    import lbctl.etcd.client  # noqa: F401 - what imports take is not etcd's time
+
+    return budget().run(_read(settings))
 
 
 def _may_log_in(settings: Settings) -> bool:
@@ -196,16 +221,24 @@ def _unpacked(kept: Sequence[Any]) -> Service:
     )
 
 
+def named_backends(typed: Typed) -> list[Instance] | None:
+    """Those of ``--backends``; None without it."""
+    backends = typed.last("backends")
+    if backends is None:
+        return None
+    with suppress(ValueError):
+        return [
+            Instance(str(endpoint), "backends", "backends", endpoint)
+            for endpoint, _ in parse_weighted_endpoints(os.path.expandvars(backends))
+        ]
+    return []
+
+
 def _callable(typed: Typed) -> list[Instance]:
     """Whom to ask for methods."""
-    backends = typed.last("backends")
-    if backends is not None:
-        with suppress(ValueError):
-            return [
-                Instance(str(endpoint), "backends", "backends", endpoint)
-                for endpoint, _ in parse_weighted_endpoints(os.path.expandvars(backends))
-            ][:MOST_ASKED]
-        return []
+    named = named_backends(typed)
+    if named is not None:
+        return named[:MOST_ASKED]
     service = service_of(typed)
     return [each for each in service.instances if each.speaks_grpc][:MOST_ASKED] if service is not None else []
 

@@ -5,6 +5,7 @@ Whatever goes wrong (no etcd, no password, no time) there is nothing to complete
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterable, Iterator
 from typing import TYPE_CHECKING
 
@@ -101,6 +102,31 @@ def _backends(typed: Typed) -> Iterator[Candidate]:
 
 
 backends = listed(_backends)
+
+
+def called(typed: Typed) -> list[str]:
+    """Addresses that would be called: those of ``--backends``, else of the service that stands before."""
+    from lbctl.cli.completion_registry import named_backends
+
+    named = named_backends(typed)
+    return [each.address for each in (_instances(typed) if named is None else named)]
+
+
+def labels(typed: Typed) -> Iterator[Candidate]:
+    """``NAME=``, and behind it the values, of the metadata that instances have; of secrets no more than the names."""
+    from lbctl.cli.completion_registry import metadata_of
+    from lbctl.redaction import masked
+
+    name, equals, _ = typed.text.partition("=")
+    held = [(key.removeprefix("@"), key, value) for each in metadata_of(typed) for key, value in each.items()]
+    if not equals:
+        names = Counter(label for label, _, _ in held)
+        yield from (Candidate(f"{each}=", _counted(count), more=True) for each, count in sorted(names.items()))
+        return
+    said = [value for label, key, value in held if label == name and masked({key: value}) == {key: value}]
+    values = Counter(str(each).lower() if isinstance(each, bool) else str(each) for each in said)
+    for value, count in sorted(values.items()):
+        yield Candidate(f"{name}={value}", _counted(count), shown=value)
 
 
 def methods(typed: Typed) -> Iterator[Candidate]:

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Annotated, Any
 
 from lbctl.balance.keys import BEGINNINGS, FORMS, Source, parse_source
-from lbctl.cli.completion_values import begun
+from lbctl.cli.completion_requests import fields, names
+from lbctl.cli.completion_values import Candidate, Typed, begun
 from lbctl.cli.flags import Flags, option
 from lbctl.cli.metadata import parse_name
 from lbctl.errors import UsageError
@@ -23,6 +25,14 @@ def parse_hash_key(text: str) -> Source:
     return source
 
 
+def _sources(typed: Typed) -> Iterable[Candidate]:
+    """The kinds of sources, and what ``meta:`` and ``field:`` may be followed by."""
+    for kind, known in (("meta:", names), ("field:", fields)):
+        if typed.text.startswith(kind):
+            return [each._replace(text=kind + each.text, shown=each.text) for each in known(typed)]
+    return begun(*BEGINNINGS)(typed)
+
+
 @dataclass(frozen=True, slots=True)
 class HashKeyFlags(Flags):
     """What calls are told apart by."""
@@ -35,7 +45,7 @@ class HashKeyFlags(Flags):
             metavar="SOURCE",
             panel="Load",
             parse=parse_hash_key,
-            completes=begun(*BEGINNINGS),
+            completes=_sources,
         ),
     ] = None
 

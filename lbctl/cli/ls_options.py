@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import Annotated, Any, Final
 
-from lbctl.cli.completion_sources import keys
-from lbctl.cli.completion_values import free, words
+from lbctl.cli.completion_sources import keys, labels
+from lbctl.cli.completion_values import words
 from lbctl.cli.flags import option, switch
 from lbctl.cli.values import parse_label
 
@@ -26,7 +26,7 @@ Label = Annotated[
         text="only instances whose metadata has this; may be repeated",
         metavar="KEY=VALUE",
         parse=parse_label,
-        completes=free,
+        completes=labels,
     ),
 ]
 Sort = Annotated[

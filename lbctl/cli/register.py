@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Annotated, Any, Final
 
 from lbctl.cli.arguments import parse_service
-from lbctl.cli.completion_sources import services
+from lbctl.cli.completion_sources import labels, services
 from lbctl.cli.completion_values import command_line, free
 from lbctl.cli.flags import Flags, argument, option, switch
 from lbctl.cli.help import Command
@@ -83,7 +83,7 @@ class RegisterFlags(Flags):
             metavar="NAME=VALUE",
             panel=_HOW,
             parse=parse_pair,
-            completes=free,
+            completes=labels,
         ),
     ] = None
     ttl: Annotated[

@@ -6,7 +6,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated, Any, Final
 
-from lbctl.cli.completion_values import files, free
+from lbctl.cli.completion_requests import fields
+from lbctl.cli.completion_values import files
 from lbctl.cli.flags import Flags, one_of, option, switch
 from lbctl.cli.metadata import parse_name
 
@@ -83,7 +84,7 @@ class DataFlags(Flags):
             metavar="COLUMN[=NAME]",
             panel=_REQUEST,
             parse=parse_column,
-            completes=free,
+            completes=fields,
         ),
     ] = None
     mix: Annotated[

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated, Any, Final
 
+from lbctl.cli.completion_requests import names
 from lbctl.cli.completion_values import after, files, free
 from lbctl.cli.flags import Flags, one_of, option, switch
 from lbctl.cli.metadata import parse_header, parse_metadata, parse_name
@@ -87,7 +88,7 @@ class RequestFlags(Flags):
             metavar="NAME",
             panel=_REQUEST,
             parse=parse_name,
-            completes=free,
+            completes=names,
         ),
     ] = None
     compress: Annotated[

@@ -19,6 +19,7 @@ from lbctl.cli.completion_table import commands, syntax_of, syntax_of_root
 from lbctl.cli.completion_values import Typed, command_line, free
 from lbctl.cli.layouts import LAYOUTS, WRITERS
 from lbctl.doctor.table import CHECKS
+from lbctl.stats.metrics import names_of_backends
 from tests.cli.completions import scripts
 from tests.cli.conftest import Lbctl
 
@@ -131,6 +132,19 @@ def test_commands_come_with_what_they_do() -> None:
         ("lbctl hammer --data-order r", ["random"]),
         ("lbctl hammer --hash-key me", ["meta:"]),
         ("lbctl hammer --hash-key uu", ["uuid"]),
+        ("lbctl hammer -H 'Tenant: a' -m '{\"x-id\": \"1\"}' --hash-key meta:", ["meta:tenant", "meta:x-id"]),
+        ('lbctl hammer -d \'[{"id": 1, "of": {}}]\' --hash-key field:', ["field:id", "field:of"]),
+        ('lbctl hammer -d \'{"id": 1, "of\' --metadata-from ', []),
+        ("lbctl hammer --metadata-from id=x-user -H 'a: b' --sensitive ", ["a", "x-user"]),
+        (
+            "lbctl hammer --threshold backen",
+            ["backends", "backend[", *(f"backend.{name}" for name, _ in names_of_backends())],
+        ),
+        (
+            "lbctl hammer --backends 1.1.1.1:1=2,[::1]:2 --threshold backend[",
+            ["backend[1.1.1.1:1].", "backend[[::1]:2]."],
+        ),
+        ("lbctl hammer --abort-on method[Cart/Get].error", ["method[Cart/Get].errors", "method[Cart/Get].error_rate"]),
         ("lbctl hammer --when-all-out ", ["panic", "wait", "fail"]),
         ("lbctl hammer --breaker con", ["consecutive"]),
         ("lbctl hammer --breaker consecutive,fai", ["consecutive,failures="]),
@@ -201,6 +215,17 @@ def folder(tmp_path: Path) -> Path:
     (tmp_path / "runs").mkdir()
     (tmp_path / "runs" / "old.json").touch()
     return tmp_path
+
+
+def test_the_columns_of_a_file_of_requests_complete(folder: Path) -> None:
+    (folder / "carts.csv").write_text('id,"user, name"\n1,a\n')
+    (folder / "carts.ndjson").write_text('{"id": 1, "items": []}\n{"other": 2}\n')
+    (folder / "empty.csv").touch()
+    assert at("lbctl hammer shop Cart/Add -D carts.csv --metadata-from ") == ["id", "user, name"]
+    assert at("lbctl hammer shop Cart/Add --data-file=carts.ndjson --hash-key field:i") == ["field:id", "field:items"]
+    assert at("lbctl hammer shop Cart/Add -d @carts.ndjson --metadata-from it") == ["items"]
+    assert at("lbctl hammer shop Cart/Add -D empty.csv --metadata-from ") == []
+    assert at("lbctl hammer shop Cart/Add -D . --metadata-from ") == []
 
 
 @pytest.mark.usefixtures("folder")

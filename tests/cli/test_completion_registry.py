@@ -77,6 +77,34 @@ class TestServices:
         assert list(at("lbctl hammer --backends 10.1.0.1:9=2,10.0.0.11")) == ["10.1.0.1:9=2,10.0.0.11:50051"]
         assert at("lbctl drain nobody ") == {}
 
+    def test_figures_of_one_backend_complete_by_its_address(self) -> None:
+        begins = ["backend[10.0.0.11:50051].", "backend[10.0.0.12:50051].", "backend[[2001:db8::1]:50051]."]
+        assert list(at("lbctl hammer echo --threshold backend[")) == begins
+        assert list(at("lbctl hammer echo --threshold backend[[2001:db8::1]:50051].del")) == [f"{begins[2]}delta"]
+        assert list(at("lbctl hammer --threshold backend[")) == []
+        split = told(["bash", "lbctl hammer echo --threshold backend[[2001:db8", "", WORD_BREAKS])
+        assert split == ["nospace", "db8::1\\]:50051\\]."]
+
+    def test_labels_complete_as_they_are_now_and_secrets_do_not(self, put: Keys, tmp_path: Path) -> None:
+        one = '{"id": "1", "name": "cart", "metadata": {"token": "hunter2", "zone": "a"}, "endpoints": ["grpc://10.0.0.1:1"]}'
+        two = one.replace('"1"', '"2"').replace('"a"', '"b c"')
+        put(
+            {
+                "/microservices/cart/1": one,
+                "/microservices/cart/2": two,
+                "/microservices/paid/1": two.replace("cart", "paid"),
+            }
+        )
+        assert at("lbctl ls cart -l ")["zone="] == "2 instances"
+        assert at("lbctl ls cart -l zo") == {"zone=": "2 instances"}
+        assert at("lbctl ls cart -l zone=") == {"zone=a": "1 instance", "zone=b c": "1 instance"}
+        assert list(at("lbctl ls paid --label=zone=")) == ["--label=zone=b c"]
+        assert at("lbctl ls -l zone=b") == {"zone=b c": "2 instances"}
+        assert list(at("lbctl ls cart -l to")) == ["token="]
+        assert at("lbctl ls cart -l token=") == at("lbctl ls nobody -l zone=") == {}
+        assert list(at("lbctl register cart 10.0.0.15:1 --metadata zone=a")) == ["zone=a"]
+        assert not (tmp_path / "cache" / "lbctl").exists()
+
     def test_readline_is_told_what_follows_its_own_word_break(self) -> None:
         assert told(["bash", "lbctl drain echo 10.0.0.11:5", "", WORD_BREAKS]) == ["", "50051"]
         assert told(["bash", "lbctl drain echo 10.0.0.11:5", "", " \t\n"]) == ["", "10.0.0.11:50051"]
