@@ -29,6 +29,7 @@ from lbctl.balance.subset import (
 
 NOT_IN_SUBSET: Final = "not_in_subset"
 OTHER_ZONE: Final = "other_zone"
+DRAINING: Final = "draining"  # as the registry says
 WARMING: Final = "warming"
 _NOBODY: Final[frozenset[str]] = frozenset()
 
@@ -107,7 +108,9 @@ class Selection:
 
     def choose(self, listed: Collection[Peer], ignored: frozenset[str] = _NOBODY) -> Choice:
         """Choose among the peers that the registry lists, in key order; bars that are ``ignored`` keep nobody out."""
-        levels = self._levels([peer for peer in _of_weight(listed) if peer.aside != NOT_IN_SUBSET])
+        weighed = _of_weight(listed)
+        _tell_apart(listed, set(weighed))
+        levels = self._levels([peer for peer in weighed if peer.aside != NOT_IN_SUBSET])
         usable = [tuple(peer for peer in level if peer.reachable and not peer.bars - ignored) for level in levels]
         if len(levels) == 1 and not self.panic:
             return Choice((Share(100, usable[0]),)) if usable[0] else self._all_out(levels)
@@ -186,6 +189,15 @@ def _of_weight(listed: Collection[Peer]) -> list[Peer]:
     """Peers that are up and of a positive weight, or all where no weight is positive."""
     up = [peer for peer in listed if peer.instance.status is None]
     return [peer for peer in up if peer.weight > 0] or up
+
+
+def _tell_apart(listed: Collection[Peer], weighed: Collection[Peer]) -> None:
+    """Say of each peer whether the registry has it in the rotation."""
+    for peer in listed:
+        if peer not in weighed:
+            peer.aside = peer.aside if peer.aside == NOT_IN_SUBSET else DRAINING
+        elif peer.aside == DRAINING:
+            peer.aside = ""
 
 
 def _reachable(level: Sequence[Peer]) -> tuple[Peer, ...]:

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Final, cast
 
 from lbctl.balance.peer import Peer
 from lbctl.balance.policies.delegated import Delegated
-from lbctl.balance.selection import WARMING, standing
+from lbctl.balance.selection import DRAINING, WARMING, standing
 from lbctl.load.resets import Resets
 from lbctl.model import Instance, Reply
 from lbctl.rpc.links import add_up
@@ -121,6 +121,8 @@ class Lane:
         """Why it is not ready, or what looks wrong with it."""
         if self.state == WARMING:
             return f"has {self.peer.warmth:.0%} of its weight"
+        if self.state == DRAINING:
+            return f"{self.peer.instance.status or 'weight 0'} in the registry"
         return self.subchannel.reason or self.doubt
 
     def finished(self, transport: Transport, baskets: Baskets, now_ns: int) -> None:

@@ -11,7 +11,7 @@ from lbctl.view.text import plural
 from lbctl.view.theme import Look
 
 _ROWS = 10
-_USUAL = frozenset({"ready", "connecting", "transient_failure", "drained", "left", "idle"})
+_USUAL = frozenset({"ready", "connecting", "transient_failure", "drained", "draining", "left", "idle"})
 _STILL = {"ejected": "still out", "breaker_open": "still open", "half_open": "half-open"}  # after what was counted
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from random import Random
 
 import pytest
@@ -208,6 +209,16 @@ def test_a_zone_may_stand_under_another_key_and_be_a_number() -> None:
 
 
 # ---- standing --------------------------------------------------------------------------------------------------------
+
+
+def test_the_registry_takes_one_out_by_its_weight_while_others_have_one() -> None:
+    one = ward("Z")
+    one.set(placed("A", "z", 0), placed("B", "z", 2), replace(placed("C", "z"), status="inactive"))
+    assert one.inside == "B"
+    assert [standing(one.peer(key)) for key in "ABC"] == ["draining", "", "draining"]
+    one.set(placed("A", "z", 0), placed("B", "z", 0), placed("C", "z", 0))
+    assert one.inside == "ABC"
+    assert [standing(one.peer(key)) for key in "ABC"] == ["", "", ""]
 
 
 def test_of_several_reasons_the_gravest_is_told() -> None:
