@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import replace
 from textwrap import wrap
 
 from lbctl.model import Code, Event
@@ -21,6 +22,30 @@ def error_lines(report: Report, rows: int, width: int, look: Look) -> list[str]:
     if not report.error_groups:
         return [look.paint(look.style.muted, "    none")][:rows]
     return [_error(group, width, look) for group in report.error_groups[:rows]]
+
+
+def errors_in_full(report: Report, rows: int, width: int, look: Look) -> list[str]:
+    """Return the same, each on up to three lines, as many as fit whole, and how many more there are."""
+    groups = report.error_groups
+    found: list[list[str]] = [_error_whole(group, width, look) for group in groups[:rows]]
+    while len(found) > 1 and sum(map(len, found)) + (len(found) < len(groups)) > rows:
+        found.pop()
+    lines = [line for each in found for line in each]
+    if len(found) < len(groups) and len(lines) < rows:
+        left_out = f"    {look.glyphs.ellipsis} {len(groups) - len(found)} more, all in the JSON document"
+        lines.append(look.paint(look.style.muted, look.elide(left_out, width)))
+    return lines[:rows] or error_lines(report, rows, width, look)
+
+
+def _error_whole(group: ErrorGroup, width: int, look: Look) -> list[str]:
+    """What is cut of the message in the first line is in the next ones, with the rest of it."""
+    message = look.show(group.message)
+    line = _error(group, width, look)
+    if message in line:
+        return [line]
+    words = wrap(message, width - _WHEN - 1, break_on_hyphens=False, max_lines=_LINES - 1, placeholder=f" {look.glyphs.ellipsis}")
+    told = [look.paint(look.style.muted, " " * _WHEN + look.elide(each, width - _WHEN)) for each in words]
+    return [_error(replace(group, message=""), width, look), *told]
 
 
 def _error(group: ErrorGroup, width: int, look: Look) -> str:
@@ -51,16 +76,26 @@ def event_lines(report: Report, rows: int, width: int, look: Look, skip: int = 0
     return [event_line(events[index], names, width, look) for index in range(max(end - max(rows, 0), 0), end)]
 
 
-def events_in_full(report: Report, rows: int, width: int, look: Look) -> list[str]:
+def events_in_full(report: Report, rows: int, width: int, look: Look, skip: int = 0) -> list[str]:
     """Return the newest events, the newest last, each on up to three lines: as many as fit whole."""
     names = {row.key: row.address for row in report.backends}
     lines: list[str] = []
-    for event in reversed(report.events):
-        first, *rest = event_lines_whole(event, names, width - 1, look, most=_LINES)
-        if len(lines) + 1 + len(rest) > rows:
+    for event in reversed(report.events[: max(len(report.events) - skip, 0)]):
+        whole = event_lines_whole(event, names, width - 1, look, most=_LINES)
+        if len(lines) + len(whole) > rows:
             break
-        lines = [first, *rest, *lines]
+        lines = [*whole, *lines]
     return lines
+
+
+def newer_than_first(report: Report, rows: int, width: int, look: Look) -> int:
+    """How many events are newer than those that fit when the first of all is on top."""
+    names = {row.key: row.address for row in report.backends}
+    for index, event in enumerate(report.events):
+        rows -= len(event_lines_whole(event, names, width - 1, look, most=_LINES))
+        if rows < 0:
+            return len(report.events) - index
+    return 0
 
 
 def event_mark(level: str, look: Look) -> tuple[str, str]:

@@ -13,7 +13,7 @@ from lbctl.view.caps import Caps
 from lbctl.view.hammer_frame import hold, pieces, planned, tiny
 from lbctl.view.header import ticking
 from lbctl.view.live import live
-from lbctl.view.pages import HELP
+from lbctl.view.pages import HELP, farthest
 from lbctl.view.sight import Sight
 from lbctl.view.theme import Look
 from lbctl.view.ui import SORTS, Ui
@@ -240,7 +240,7 @@ class HammerView:
         if step is None:
             return
         if ui.page == "events":
-            ui.scroll = min(max(ui.scroll - step, 0), len(report.events))
+            ui.scroll = min(max(ui.scroll - step, 0), farthest(report, plan.body, width, self._look))
             return
         if ui.page == "help":
             ui.scroll = min(max(ui.scroll + step, 0), max(len(HELP) - plan.body + 2, 0))

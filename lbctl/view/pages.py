@@ -8,7 +8,7 @@ from lbctl.load.controls import Question
 from lbctl.stats.report import Report
 from lbctl.view.connection_table import connection_table
 from lbctl.view.connections import connection_lines
-from lbctl.view.event_panel import error_lines, event_lines
+from lbctl.view.event_panel import errors_in_full, events_in_full, newer_than_first
 from lbctl.view.header import fraction
 from lbctl.view.lines import filled, fitting, rule, titled
 from lbctl.view.stream_lines import stream_lines
@@ -156,14 +156,26 @@ def _help_box(entries: tuple[tuple[str, str], ...], most: int, width: int, look:
 
 def events_page(report: Report, ui: Ui, lines: int, width: int, look: Look) -> list[str]:
     """Errors by kind, then as many events as fit, scrolled back by ``ui.scroll``; exactly ``lines`` lines."""
-    groups = error_lines(report, max(1, lines // 3), width, look)
+    groups, rows = _divided(report, lines, width, look)
     head = [rule(titled(f"ERRORS {report.errors:,}", ui.sight.window), width, look), *groups]
-    rows = lines - len(head) - 1
     if rows < 1:
         return filled(head, lines)
-    skip = max(min(ui.scroll, len(report.events) - rows), 0)
+    skip = min(ui.scroll, farthest(report, lines, width, look))
     title = f"EVENTS {len(report.events):,}" + (f"  ({skip:,} newer below)" if skip else "")
-    return filled([*head, rule(title, width, look), *event_lines(report, rows, width, look, skip)], lines)
+    return filled([*head, rule(title, width, look), *events_in_full(report, rows, width, look, skip)], lines)
+
+
+def farthest(report: Report, lines: int, width: int, look: Look) -> int:
+    """How many events the page of events can be scrolled back."""
+    _, rows = _divided(report, lines, width, look)
+    return newer_than_first(report, rows, width, look)
+
+
+def _divided(report: Report, lines: int, width: int, look: Look) -> tuple[list[str], int]:
+    """The errors, and how many lines events have: these get two thirds of all, if they need so many."""
+    unused = max(lines - lines // 3 - 2 - len(report.events), 0)
+    groups = errors_in_full(report, max(1, lines // 3 + unused), width, look)
+    return groups, lines - len(groups) - 2
 
 
 def connections_page(report: Report, ui: Ui, lines: int, width: int, look: Look) -> list[str]:

@@ -145,7 +145,7 @@ def _named(report: WatchReport, name: str, look: Look) -> _Column | None:
     def text(row: WatchRow) -> str:
         return look.show(metadata_cell(row.instance.metadata, name))
 
-    having = [row for row in report.rows if row.instance.metadata.get(name) is not None]
+    having = [row for row in report.rows if row.instance.metadata.get(name) not in (None, "")]
     if not having:
         return None
     longest = max(cell_len(text(row)) for row in having[:_MEASURED])

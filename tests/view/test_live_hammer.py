@@ -4,7 +4,8 @@ import re
 from dataclasses import replace
 
 from lbctl.load.controls import Question
-from lbctl.stats.report import Report
+from lbctl.model import Code, Event, Origin
+from lbctl.stats.report import ErrorGroup, Report
 from lbctl.view.hammer_frame import build
 from lbctl.view.live_hammer import HammerView
 from lbctl.view.pages import HELP
@@ -299,3 +300,23 @@ def test_keys_that_do_not_fit_are_scrolled_to() -> None:
     assert shown() == keys[-len(first) :]
     view.press("k", 60, 20)
     assert shown() == keys[-len(first) - 1 : -1]
+
+
+def test_the_page_of_events_has_them_whole_and_scrolls_no_farther_than_to_the_first() -> None:
+    stage, view = growing()
+    long = "drained for every client at revision 7; undo: lbctl undrain echo 10.0.0.11:50051 --endpoints 10.0.0.1:2379"
+    events = tuple(Event(float(at), "drain", None, f"{at} {long}") for at in range(30))
+    errors = tuple(
+        ErrorGroup(Code.UNAVAILABLE, Origin.SERVER, f"{at} {long}", 3, {"10.0.0.11:50051": 2}) for at in range(9)
+    )
+    stage.now = replace(stage.now, events=events, error_groups=errors)
+    view.press("e", 80, 24)
+    words = " ".join("\n".join(drawn(view, 0.0, fresh=True)).split())
+    assert f"28.0s · 28 {long} 29.0s · 29 {long}" in words
+    assert f"3 UNAVAILABLE 10.0.0.11:50051 67% 0 {long} … 8 more, all in the JSON document" in words
+    for _ in range(40):
+        view.press("k", 80, 24)
+    assert f"0.0s · 0 {long}" in " ".join("\n".join(drawn(view, 0.0, fresh=True)).split())
+    assert "EVENTS 30 (24 newer below)" in " ".join("\n".join(drawn(view, 0.0, fresh=True)).split())
+    view.press("j", 80, 24)
+    assert "EVENTS 30 (23 newer below)" in " ".join("\n".join(drawn(view, 0.0, fresh=True)).split())
