@@ -6,7 +6,6 @@ and events quote of keys and values.
 
 from __future__ import annotations
 
-import json
 import re
 from collections.abc import Iterable, Mapping
 from typing import Any, Final
@@ -77,6 +76,8 @@ def _member(name: str, value: Any) -> Any:  # noqa: ANN401
 
 def _masked_json(text: str) -> str:
     """Return a JSON text without its secrets; as it is where it has none, or is no JSON after all."""
+    import json
+
     try:
         found = json.loads(text)
         hidden = masked(found)

@@ -16,7 +16,8 @@ from lbctl.cli.guard_options import GuardFlags, guards_of
 from lbctl.cli.hammer_options import LoadFlags
 from lbctl.cli.hash_key_options import HashKeyFlags, source_for
 from lbctl.cli.metadata import first_variable
-from lbctl.cli.pacing_options import PacingFlags, schedule_of
+from lbctl.cli.pacing_options import PacingFlags
+from lbctl.cli.pacing_schedule import schedule_of
 from lbctl.cli.policy_options import chosen
 from lbctl.cli.read_only import refusal
 from lbctl.cli.request_data_options import DataFlags

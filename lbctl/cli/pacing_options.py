@@ -1,20 +1,19 @@
-"""The options of ``lbctl hammer`` that say when calls come, and how long; and what they mean together."""
+"""The options of ``lbctl hammer`` that say when calls come, and how long."""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Annotated, Any, Final
+from typing import TYPE_CHECKING, Annotated, Any, Final
 
-from lbctl.cli.arrival_files import read_arrivals
 from lbctl.cli.completion_values import begun, files, free
 from lbctl.cli.flags import Flags, option
 from lbctl.cli.values import parse_count, parse_positive_duration, parse_rate
-from lbctl.errors import UsageError
-from lbctl.load.pacing.curve import Stage
-from lbctl.load.pacing.schedule import Schedule, Warmup, ramp, steady, steps
+
+if TYPE_CHECKING:
+    from lbctl.load.pacing.curve import Stage
+    from lbctl.load.pacing.schedule import Warmup
 
 _LOAD: Final = "Load"
 _MOST_STAGES: Final = 10_000
@@ -69,6 +68,8 @@ def parse_ramp(text: str) -> Ramp:
 
 def parse_steps(text: str) -> tuple[Stage, ...]:
     """``100:500:100:10s``: from one rate to another by so much, and so long at each."""
+    from lbctl.load.pacing.schedule import steps
+
     parts = text.strip().split(":")
     if len(parts) != 4:
         raise ValueError(f"{text!r} is not FROM:TO:STEP:TIME (for example 100:500:100:10s)")
@@ -84,6 +85,8 @@ def parse_steps(text: str) -> tuple[Stage, ...]:
 
 def parse_stages(text: str) -> tuple[Stage, ...]:
     """``30s@1k,10s@1k:5k,1m@5k``: so long at a rate, or from one rate to another."""
+    from lbctl.load.pacing.curve import Stage
+
     found = []
     for part in text.split(","):
         seconds, _, rates = part.strip().partition("@")
@@ -115,6 +118,8 @@ def parse_replay(text: str) -> Replay:
 
 def parse_warmup(text: str) -> Warmup:
     """``500`` calls, or ``10s``."""
+    from lbctl.load.pacing.schedule import Warmup
+
     try:
         return Warmup(requests=parse_count(text))
     except ValueError:
@@ -205,44 +210,3 @@ class PacingFlags(Flags):
             parse=parse_warmup,
         ),
     ] = None
-
-
-def schedule_of(flags: PacingFlags, rps: float | None, duration_s: float | None) -> Schedule | None:
-    """What an open loop is asked for; None for a closed one. Raises UsageError for options that contradict each other.
-
-    ``duration_s`` is the time the run may take, where that is known.
-    """
-    shapes: Mapping[str, object] = {
-        "-r": rps, "--ramp": flags.ramp, "--steps": flags.steps, "--stages": flags.stages, "--replay": flags.replay
-    }  # fmt: skip
-    given = [name for name, value in shapes.items() if value is not None]
-    if len(given) > 1:
-        raise UsageError(f"{given[0]} and {given[1]} both say when calls come", "give one of them")
-    if flags.replay is not None:
-        if flags.arrival is not None:
-            raise UsageError("--arrival: the file of --replay says when calls come")
-        return Schedule(times_ns=read_arrivals(flags.replay.path), arrival="recorded", speed=flags.replay.speed)
-    stages = _stages(flags, rps, duration_s)
-    arrival = flags.arrival or Arrival()
-    if stages is None:
-        if flags.arrival is not None:
-            raise UsageError("--arrival is for an open loop", "give a rate too: -r 500")
-        return None
-    return Schedule(tuple(stages), arrival.kind, arrival.burst)
-
-
-def _stages(flags: PacingFlags, rps: float | None, duration_s: float | None) -> Sequence[Stage] | None:
-    if flags.ramp is not None:
-        return _ramp(flags.ramp, duration_s)
-    if rps is not None:
-        return steady(rps).stages
-    found: tuple[Stage, ...] | None = flags.steps or flags.stages
-    return found
-
-
-def _ramp(wanted: Ramp, duration_s: float | None) -> Sequence[Stage]:
-    seconds = wanted.seconds or duration_s
-    if seconds is None:
-        raise UsageError("--ramp: in which time?", "add it, as in --ramp 100:2k:30s, or give -z")
-    stages = ramp(wanted.first, wanted.last, seconds)
-    return stages[:1] if seconds == duration_s or not wanted.last else stages

@@ -13,7 +13,6 @@ from lbctl.cli.pacing_options import PacingFlags
 from lbctl.cli.values import parse_percent, parse_positive_duration
 from lbctl.cli.verdict_options import VerdictFlags, parse_threshold
 from lbctl.errors import UsageError
-from lbctl.load.requests.given import Order
 
 if TYPE_CHECKING:
     from lbctl.commands.searching import Searching
@@ -77,6 +76,7 @@ def searching_of(
                 raise UsageError(f"{alone} is for a search", "say what must hold: --find-max 'p99<20ms'")
         return None, load
     from lbctl.commands.searching import PRECISION, PROBE_S, START, Searching
+    from lbctl.load.requests.given import Order
 
     others: Mapping[str, object] = {
         "-n": load.requests, "-z": load.duration, "-x": pacing.max_duration, "--ramp": pacing.ramp,

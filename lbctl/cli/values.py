@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable
-from fractions import Fraction
 from functools import wraps
-from typing import TypeVar
+from typing import TYPE_CHECKING, TypeVar
 
 import typer
+
+if TYPE_CHECKING:
+    from fractions import Fraction
 
 T = TypeVar("T")
 
@@ -88,6 +90,12 @@ def parse_positive_duration(text: str) -> float:
     return seconds
 
 
+def _exact(number: str) -> Fraction:
+    from fractions import Fraction
+
+    return Fraction(number)
+
+
 def parse_count(text: str) -> int:
     """Read a whole number, 1 or more: ``200``, ``10k``, ``1.5k``, ``1m``."""
     match = re.fullmatch(rf"({_NUMBER})([a-zA-Z]*)", text.strip())
@@ -96,7 +104,7 @@ def parse_count(text: str) -> int:
     multiple = _MULTIPLES.get(match[2].lower())
     if multiple is None:
         raise ValueError(f"{text!r}: unknown multiple {match[2]!r} (use k for thousand, m for million)")
-    value = Fraction(match[1]) * multiple
+    value = _exact(match[1]) * multiple
     if value.denominator != 1:
         raise ValueError(f"{text!r} is not a whole number")
     if value < 1:
@@ -119,7 +127,7 @@ def parse_size(text: str) -> int:
     factor = _SIZES.get(match[2].lower())
     if factor is None:
         raise ValueError(f"{text!r}: unknown unit {match[2]!r} (use KiB, MiB or GiB)")
-    value = Fraction(match[1]) * factor
+    value = _exact(match[1]) * factor
     if value.denominator != 1 or value < 1:
         raise ValueError(f"{text!r} is not a whole number of bytes, 1 or more")
     if value > _LARGEST_SIZE:
@@ -132,7 +140,7 @@ def parse_rate(text: str) -> float:
     match = re.fullmatch(rf"({_NUMBER})([kKmM]?)(?:/(s|m|h))?", text.strip())
     if match is None:
         raise ValueError(f"{text!r} is not a rate (for example 500, 10k, 500/s, 30/m)")
-    rate = Fraction(match[1]) * _MULTIPLES[match[2].lower()] / _PERIODS[match[3] or "s"]
+    rate = _exact(match[1]) * _MULTIPLES[match[2].lower()] / _PERIODS[match[3] or "s"]
     if rate > _LARGEST_RATE:
         raise ValueError(f"{text!r}: must be {_LARGEST_RATE // 1_000_000}m a second or less")
     return float(rate)
@@ -148,7 +156,7 @@ def parse_percent(text: str) -> float:
         raise ValueError(f"{text!r} is not a percentage (for example 0.5%)")
     if not match[2]:
         raise ValueError(f"{text!r}: write {given}% for per cent")
-    share = float(Fraction(match[1]) / 100)
+    share = float(_exact(match[1]) / 100)
     if share > 1:
         raise ValueError(f"{text!r}: must be 100% or less")
     return share
