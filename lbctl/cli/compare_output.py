@@ -69,7 +69,7 @@ class ComparisonSink(Sink):
         if printed:
             from lbctl.view.theme import Look
 
-            look = Look(self._caps.out_style, self._caps.out_glyphs)
+            look = Look(self._caps.out_style, self._caps.result_glyphs)
             output = self._settings.output or "text"
             self.lines.close()
             text = (

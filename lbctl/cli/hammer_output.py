@@ -143,7 +143,7 @@ class Sink:
         settings = self._settings
         if settings.output == "jsonl":  # its other lines are there already
             return run_line(report)
-        look = Look(self._caps.out_style, self._caps.out_glyphs)
+        look = Look(self._caps.out_style, self._caps.result_glyphs)
         manner = Manner(look, verbose=settings.verbose > 0, headers=not settings.no_headers)
         return written(report, settings.output or "text", manner)
 

@@ -6,9 +6,9 @@ import contextlib
 import os
 import sys
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
-from lbctl.view.theme import Glyphs, Style, glyphs_for, style_for
+from lbctl.view.theme import ASCII, Glyphs, Style, glyphs_for, style_for
 
 FPS, FPS_REMOTE = 8.0, 4.0
 
@@ -37,6 +37,13 @@ class Wishes:
     fps: float | None = None
 
 
+@dataclass(slots=True)
+class Measured:
+    """What a terminal tells once it is asked, which a live view does."""
+
+    wide: bool = False  # our glyphs take two cells
+
+
 @dataclass(frozen=True, slots=True)
 class Caps:
     """What each stream may be given. ``screen`` is live | plain | none, ``keys`` is stdin | tty | none."""
@@ -50,6 +57,13 @@ class Caps:
     out_width: int | None  # None: as wide as the content
     fps: float
     refused: str = ""  # why there is no live view although it was asked for
+    out_tty: bool = False
+    measured: Measured = field(default_factory=Measured, compare=False)
+
+    @property
+    def result_glyphs(self) -> Glyphs:
+        """Those of standard output after a live view."""
+        return ASCII if self.measured.wide and self.out_tty else self.out_glyphs
 
 
 def decide(env: Mapping[str, str], streams: Streams, wishes: Wishes | None = None) -> Caps:
@@ -72,6 +86,7 @@ def decide(env: Mapping[str, str], streams: Streams, wishes: Wishes | None = Non
         out_width=_width(env, streams),
         fps=wishes.fps or (FPS_REMOTE if _set(env, "SSH_CONNECTION") else FPS),
         refused=obstacle if wishes.ui == "live" else "",
+        out_tty=streams.stdout_tty,
     )
 
 

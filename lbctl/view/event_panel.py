@@ -43,7 +43,8 @@ def _error_whole(group: ErrorGroup, width: int, look: Look) -> list[str]:
     line = _error(group, width, look)
     if message in line:
         return [line]
-    words = wrap(message, width - _WHEN - 1, break_on_hyphens=False, max_lines=_LINES - 1, placeholder=f" {look.glyphs.ellipsis}")
+    placeholder = f" {look.glyphs.ellipsis}"
+    words = wrap(message, width - _WHEN - 1, break_on_hyphens=False, max_lines=_LINES - 1, placeholder=placeholder)
     told = [look.paint(look.style.muted, " " * _WHEN + look.elide(each, width - _WHEN)) for each in words]
     return [_error(replace(group, message=""), width, look), *told]
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import os
+import re
 import signal
 import time
 import traceback
@@ -13,6 +14,7 @@ from itertools import chain
 from typing import Any, Protocol
 
 from lbctl.errors import UsageError
+from lbctl.view.caps import Caps
 from lbctl.view.capture import StderrCapture
 from lbctl.view.keys import parse
 from lbctl.view.lines import stripped
@@ -25,6 +27,11 @@ _FASTEST_S = 1 / 30  # between two frames, however many keys come
 _SETTLE_S = 0.5  # Ctrl-Z waits that long for what is under way
 _SETTLE_LOOKS = 100
 _LOG_LINES = 20  # of captured standard error are repeated afterwards
+# Some terminals give characters of "ambiguous" width, which most of our glyphs are, two cells: one of them, then where
+# is the cursor?
+_MEASURE = "\x1b[H█\x1b[6n"
+_MEASURED = re.compile(rb"\x1b\[1;([23])R")
+_MEASURED_S = 0.1  # the first frame waits that long for the answer
 
 
 class View(Protocol):
@@ -59,17 +66,23 @@ class View(Protocol):
 
     def log(self, text: str) -> None: ...
 
+    def simplify(self) -> None:
+        """Draw with ASCII characters only from now on."""
+        ...
+
 
 class Session:
     """One live view on one terminal, from ``enter`` to ``leave``."""
 
-    def __init__(self, terminal: Terminal, view: View, fps: float) -> None:
+    def __init__(self, terminal: Terminal, view: View, caps: Caps) -> None:
         self._terminal = terminal
         self._view = view
-        self._period_s = 1 / fps
+        self._caps = caps
+        self._period_s = 1 / caps.fps
         self._painter = Painter(terminal.out_fd)
         self._capture = StderrCapture(self._on_log)
         self._wake = asyncio.Event()
+        self._measured = asyncio.Event()
         self._logs: list[str] = []
         self._signals: list[signal.Signals] = []
         self._drawing: asyncio.Task[None] | None = None
@@ -81,6 +94,10 @@ class Session:
     def enter(self) -> None:
         """Take the terminal over and start to draw."""
         self._take()
+        if self._caps.keys != "stdin" or self._caps.err_glyphs.ascii:
+            self._measured.set()
+        else:
+            self._terminal.say(_MEASURE)
         loop = asyncio.get_running_loop()
         for number, handler in self._handlers().items():
             with contextlib.suppress(ValueError, RuntimeError):  # not in the main thread: then without
@@ -97,6 +114,7 @@ class Session:
         for task in tasks:
             task.cancel()
         await asyncio.gather(*tasks, return_exceptions=True)
+        await self._measure()  # an answer that comes later would be typed into the shell
         last = self._last_frame() if self._view.keep_frame and self._terminal.entered else []
         self._give()
         for line in [*last, *self._logs[:_LOG_LINES]]:
@@ -120,11 +138,18 @@ class Session:
         self._capture.stop()
         self._terminal.leave()
 
+    async def _measure(self) -> None:
+        """Wait until the terminal has told how wide our glyphs are, but not for one that does not tell."""
+        with contextlib.suppress(TimeoutError):
+            async with asyncio.timeout(_MEASURED_S):
+                await self._measured.wait()
+
     async def _draw(self) -> None:
         """Draw until cancelled; a bug in here ends the view, never the run."""
         loop = asyncio.get_running_loop()
         cost = 0.0
         try:
+            await self._measure()
             while True:
                 if self._terminal.entered:
                     cost += 0.2 * (await self._frame(loop.time()) - cost)
@@ -170,11 +195,24 @@ class Session:
         if not data:  # the terminal hung up
             asyncio.get_running_loop().remove_reader(fd)
             return
+        if not self._measured.is_set():
+            self._hear_measure(data)
         for key in parse(data):
             if key == "repaint":
                 self._painter.forget()
             self._view.press(key, *self._size)
         self._wake.set()
+
+    def _hear_measure(self, data: bytes) -> None:
+        """Take the terminal's answer, if it is in there; it is no key that anybody knows."""
+        answer = _MEASURED.search(data)
+        if answer is None:
+            return
+        self._measured.set()
+        if answer[1] == b"3":
+            self._caps.measured.wide = True
+            self._view.simplify()
+            self._painter.forget()
 
     def _on_log(self, line: str) -> None:
         self._logs.append(line)
@@ -211,15 +249,15 @@ class Session:
 
 
 @contextlib.asynccontextmanager
-async def live(view: View, keys: str, fps: float) -> AsyncIterator[None]:
-    """Show the view while the block runs; ``keys`` is stdin | tty | none."""
+async def live(view: View, caps: Caps) -> AsyncIterator[None]:
+    """Show the view while the block runs."""
     try:
-        terminal = Terminal.open(keys)
+        terminal = Terminal.open(caps.keys)
     except OSError as error:
         raise UsageError(f"the terminal cannot be opened: {error.strerror}", "use --ui plain") from error
     watchdog = Watchdog(terminal.out_fd)
     try:
-        session = Session(terminal, view, fps)
+        session = Session(terminal, view, caps)
         session.enter()
         try:
             yield

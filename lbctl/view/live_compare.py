@@ -13,7 +13,7 @@ from lbctl.view.compare_frame import SORTS, CompareUi, build_rows, chosen, order
 from lbctl.view.compare_table import Row
 from lbctl.view.compare_text import rows_of
 from lbctl.view.live import live
-from lbctl.view.theme import Look
+from lbctl.view.theme import ASCII, Look
 
 _FIGURES_S: Final = 1.0  # figures of a run that goes on; those of runs that are over do not change
 
@@ -79,6 +79,10 @@ class CompareView:
         """Pass on what was written to standard error."""
         self._controls.log(text)
 
+    def simplify(self) -> None:
+        """Draw with ASCII characters only from now on."""
+        self._look = Look(self._look.style, ASCII)
+
     def _quit(self) -> None:
         if self._contest().stopping:
             self._controls.abort()
@@ -114,4 +118,4 @@ class LiveCompareScreen:
         """Show the comparison until the block ends."""
         caps = self._caps
         view = CompareView(contest, controls, Look(caps.err_style, caps.err_glyphs), can_type=caps.keys != "none")
-        return live(view, caps.keys, caps.fps)
+        return live(view, caps)

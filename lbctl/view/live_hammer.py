@@ -15,7 +15,7 @@ from lbctl.view.header import ticking
 from lbctl.view.live import live
 from lbctl.view.pages import HELP, farthest
 from lbctl.view.sight import Sight
-from lbctl.view.theme import Look
+from lbctl.view.theme import ASCII, Look
 from lbctl.view.ui import SORTS, Ui
 
 _WANTED_MOST = 40  # characters
@@ -134,6 +134,11 @@ class HammerView:
     def log(self, text: str) -> None:
         """Pass on what was written to standard error."""
         self._controls.log(text)
+
+    def simplify(self) -> None:
+        """Draw with ASCII characters only from now on."""
+        self._look = Look(self._look.style, ASCII)
+        self._lines_for = None
 
     def _quit(self) -> None:
         if self._report().stopping:
@@ -261,4 +266,4 @@ class LiveScreen:
         caps = self._caps
         look, can_type = Look(caps.err_style, caps.err_glyphs), caps.keys != "none"
         view = HammerView(report, controls, look, can_type=can_type, window_s=self._window_s)
-        return live(view, caps.keys, caps.fps)
+        return live(view, caps)

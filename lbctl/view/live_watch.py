@@ -9,7 +9,7 @@ from lbctl.discovery.watch_report import WatchReport
 from lbctl.load.controls import WatchControls
 from lbctl.view.caps import Caps
 from lbctl.view.live import live
-from lbctl.view.theme import Look
+from lbctl.view.theme import ASCII, Look
 from lbctl.view.watch_frame import build_watch, table_rows
 from lbctl.view.watch_ui import WatchUi
 
@@ -107,6 +107,10 @@ class WatchView:
         """Pass on what was written to standard error."""
         self._controls.log(text)
 
+    def simplify(self) -> None:
+        """Draw with ASCII characters only from now on."""
+        self._look = Look(self._look.style, ASCII)
+
     def _toggle_help(self) -> None:
         self.ui.help = not self.ui.help
 
@@ -126,4 +130,4 @@ class LiveWatchScreen:
         """Show the watch until the block ends."""
         caps = self._caps
         view = WatchView(report, controls, Look(caps.err_style, caps.err_glyphs), can_type=caps.keys != "none")
-        return live(view, caps.keys, caps.fps)
+        return live(view, caps)

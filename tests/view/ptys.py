@@ -25,6 +25,8 @@ WAIT_S = 20.0
 class OnTerminal:
     """``python -m MODULE ARGS`` on a terminal of its own, stdout in a pipe, ``stdin`` from elsewhere if given."""
 
+    cells = 1  # that a glyph of ambiguous width takes
+
     def __init__(self, module: str, *args: str, size: tuple[int, int] = (80, 24), stdin: int | None = None) -> None:
         self.master, self.slave = pty.openpty()
         self.raw = b""
@@ -72,6 +74,8 @@ class OnTerminal:
         with contextlib.suppress(OSError):
             data = os.read(self.master, 1 << 16)
             self.raw += data
+            if b"\x1b[6n" in data:  # where the cursor is after one glyph
+                os.write(self.master, b"\x1b[1;%dR" % (1 + self.cells))
             self._stream.feed(data.replace(b"\x1b[?2026h", b"").replace(b"\x1b[?2026l", b""))
         return True
 
@@ -102,7 +106,7 @@ class OnTerminal:
         return self.process.stdout.read().decode()
 
     def given_back(self) -> bool:
-        """Whether the terminal is as it was: modes, main screen, cursor, wrapping."""
+        """Whether the terminal is as it was: modes, main screen, cursor, wrapping, each as often taken as given."""
         return (
             termios.tcgetattr(self.slave) == self.modes
             and _last(self.raw, b"\x1b[?1049h", b"\x1b[?1049l")
@@ -112,5 +116,5 @@ class OnTerminal:
 
 
 def _last(raw: bytes, taken: bytes, given: bytes) -> bool:
-    """Whether what was switched one way was switched back after."""
-    return taken in raw and raw.rfind(given) > raw.rfind(taken)
+    """Whether what was switched one way was switched back after, as often."""
+    return 0 < raw.count(taken) == raw.count(given) and raw.rfind(given) > raw.rfind(taken)

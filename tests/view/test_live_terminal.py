@@ -25,6 +25,18 @@ def test_q_stops_the_run_and_the_terminal_is_as_it_was() -> None:
         assert json.loads(terminal.output()) == ["stop"]
 
 
+def test_a_terminal_whose_glyphs_take_two_cells_gets_ascii_and_what_was_typed_meanwhile_counts() -> None:
+    with stage("run") as terminal:
+        terminal.cells = 2
+        terminal.send("sr")
+        terminal.until(lambda: b"\x1b[6n" in terminal.raw, "the question")
+        terminal.shows("sort:share reversed")
+        assert terminal.text().isascii()
+        terminal.send("Q")
+        assert terminal.ended() == 0
+        assert "=====" in terminal.raw.rsplit(b"\x1b[?1049l", 1)[1].decode("ascii")
+
+
 def test_capital_q_leaves_the_last_frame_in_the_scrollback() -> None:
     with stage("run") as terminal:
         terminal.shows("BACKENDS 4/5")
@@ -54,6 +66,19 @@ def test_the_terminal_is_given_back_after_a_signal(number: signal.Signals) -> No
         terminal.kill(number)
         assert terminal.ended() == 128 + number
         assert terminal.given_back()
+
+
+def test_the_third_signal_gives_the_terminal_back_and_ends_a_run_that_nothing_else_ends() -> None:
+    with stage("stuck") as terminal:
+        terminal.shows("BACKENDS 4/5")
+        terminal.kill(signal.SIGINT)
+        terminal.shows("the first")
+        terminal.kill(signal.SIGINT)
+        terminal.shows("the second")
+        terminal.kill(signal.SIGINT)
+        assert terminal.ended() == 130
+        assert terminal.given_back()
+        assert "killed" not in terminal.raw.decode()  # lbctl did it, not its watchdog
 
 
 @pytest.mark.parametrize("number", [signal.SIGKILL, signal.SIGSEGV])
