@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import signal
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from datetime import UTC, datetime
@@ -11,6 +10,7 @@ from pathlib import Path
 from types import TracebackType
 from typing import TYPE_CHECKING, Self
 
+from lbctl.commands.stopping import spelled
 from lbctl.errors import ExitCode, LbctlError, UsageError
 
 if TYPE_CHECKING:
@@ -85,7 +85,7 @@ class Ci:
         finished = self._finished
         if finished is None or finished.report is None or finished.report.end_reason != "interrupted":
             return None if finished is None else finished.report
-        return replace(finished.report, stopped_by="q" if finished.signal is None else _named(finished.signal))
+        return replace(finished.report, stopped_by="q" if finished.signal is None else spelled(finished.signal))
 
     def _tell(self, report: Report) -> None:
         from lbctl.view.checks import checks
@@ -126,10 +126,6 @@ class Ci:
                 file.write(page)
         except OSError as error:
             self._failure = f"--ci: cannot write {self._page}, GITHUB_STEP_SUMMARY: {_reason(error)}"
-
-
-def _named(number: int) -> str:
-    return "Ctrl-C" if number == signal.SIGINT else signal.Signals(number).name
 
 
 def _reason(error: OSError) -> str:

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 from lbctl.cli.hammer_output import NotSaved, Sink, command_line, reason_of
 from lbctl.cli.regressions import Regressed, regressed
 from lbctl.commands.aborted import Aborted
+from lbctl.commands.stopping import spelled
 from lbctl.errors import CannotCall, ExitCode, LbctlError
 
 if TYPE_CHECKING:
@@ -124,4 +125,4 @@ def _stopper(compared: Compared) -> str:
         return "an error"
     if compared.signal is None:
         return "q"
-    return "SIGTERM" if compared.signal == signal.SIGTERM else "Ctrl-C"
+    return spelled(compared.signal)

@@ -17,6 +17,7 @@ from lbctl.cli.line_writer import LineWriter
 from lbctl.cli.pages import refuse_terminal
 from lbctl.cli.redaction import without_secrets
 from lbctl.cli.suggestions import again
+from lbctl.commands.stopping import spelled
 from lbctl.errors import CannotCall, ExitCode, LbctlError, UsageError
 
 if TYPE_CHECKING:
@@ -164,7 +165,7 @@ def _stopper(finished: Finished) -> str:
         return ""
     if finished.signal is None:
         return "q"
-    return "SIGTERM" if finished.signal == signal.SIGTERM else "Ctrl-C"
+    return spelled(finished.signal)
 
 
 def _is_registered_and_skewed(report: Report) -> bool:

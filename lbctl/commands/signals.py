@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import os
 import signal
 from collections.abc import Callable
 from types import FrameType, TracebackType
 
 from lbctl.commands.heard import Handling
+from lbctl.leaving import leave_at_once
 
 Action = Callable[[], object]
 
@@ -51,8 +51,7 @@ class Interrupts(Handling):
         if self.first is None:
             self.first = number
         if self._heard == len(self._actions):
-            # Something does not end. The terminal is given back by the watchdog of the live view.
-            os._exit(128 + number)
+            leave_at_once(128 + number)  # something does not end
         action = self._actions[self._heard]
         self._heard += 1
         action()

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import signal
 from collections.abc import Callable
 from types import FrameType, TracebackType
@@ -10,6 +9,7 @@ from typing import Final
 
 from lbctl.commands.heard import Handling
 from lbctl.errors import ExitCode
+from lbctl.leaving import leave_at_once
 
 _NORMAL: Final = (None, signal.SIGINT, signal.SIGTERM)
 
@@ -17,6 +17,11 @@ _NORMAL: Final = (None, signal.SIGINT, signal.SIGTERM)
 def status_after(number: int | None) -> int:
     """Return the exit status of such a command after this signal: nobody asked for a hang-up."""
     return ExitCode.OK if number in _NORMAL else 128 + int(number or 0)
+
+
+def spelled(number: int) -> str:
+    """A signal as its sender speaks of it."""
+    return "Ctrl-C" if number == signal.SIGINT else signal.Signals(number).name
 
 
 class Stopping(Handling):
@@ -37,7 +42,7 @@ class Stopping(Handling):
         done = super().__exit__(kind, error, trace)
         if self.first is not None:
             for number in self.handled:
-                signal.signal(number, leave)
+                signal.signal(number, insisted)
         return done
 
     def _hear(self, number: int) -> None:
@@ -46,6 +51,6 @@ class Stopping(Handling):
         self._stop()
 
 
-def leave(number: int, frame: FrameType | None) -> None:
-    """End the process at once. The terminal is given back by the watchdog of the live view."""
-    os._exit(128 + number)
+def insisted(number: int, frame: FrameType | None) -> None:
+    """Somebody wants the end of the process, whatever it is about."""
+    leave_at_once(128 + number)

@@ -344,7 +344,7 @@ class Report:
     hash_key: str | None = None  # where the hash keys of calls come from, as it was typed
     samples: Sequence[Sample] = ()  # of each second so far, or of two, four, ... where the run is longer than 600 s
     command: str = ""  # what was typed, without its secrets
-    stopped_by: str = ""  # Ctrl-C | SIGTERM | q | --abort-on EXPR; what ended it early
+    stopped_by: str = ""  # Ctrl-C | SIGTERM | SIGHUP | q | --abort-on EXPR; what ended it early
     warming: bool = False  # the warm-up goes on: nothing of this is counted in the end
     warmed: Warmed | None = None  # of a run that had one
     recounted: Recounted | None = None  # of a run that somebody had begin anew

@@ -108,7 +108,7 @@ class Contest:
     paused: bool = False
     stopping: bool = False
     over: bool = False
-    stopped_by: str = ""  # Ctrl-C | SIGTERM | q; what ended it early
+    stopped_by: str = ""  # Ctrl-C | SIGTERM | SIGHUP | q; what ended it early
     command: str = ""  # what was typed, without its secrets
     limits: Sequence[str] = ()  # of --fail-on-regression, where it is read from a file
 

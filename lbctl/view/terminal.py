@@ -9,6 +9,7 @@ import subprocess
 import termios
 from typing import Any
 
+from lbctl.leaving import forget, put_back
 from lbctl.view.painter import write_within
 
 # alternate screen, no cursor, no wrapping
@@ -62,6 +63,7 @@ class Terminal:
             termios.tcsetattr(self.keys_fd, termios.TCSANOW, _key_modes(self.keys_fd))
         if not self._entered:
             atexit.register(self.leave)
+            put_back(self.leave)
         self._entered = True
         write_within(self.out_fd, ENTER, _GIVE_UP_S)
 
@@ -69,13 +71,14 @@ class Terminal:
         """Give the terminal back; safe to call at any time and any number of times."""
         if not self._entered:
             return
-        self._entered = False
-        atexit.unregister(self.leave)
         with contextlib.suppress(OSError):
             write_within(self.out_fd, LEAVE, _GIVE_UP_S)
         if self.keys_fd is not None and self._modes is not None:
             with contextlib.suppress(OSError, termios.error):
                 termios.tcsetattr(self.keys_fd, termios.TCSANOW, self._modes)
+        self._entered = False  # only now: a signal may come in between, after which the process leaves at once
+        atexit.unregister(self.leave)
+        forget(self.leave)
 
     def close(self) -> None:
         """Leave, and close what was opened."""
@@ -135,6 +138,7 @@ class Watchdog:
         if self._child is not None and self._child.stdout is not None:
             self._child.stdout.read(1)  # it has seen the modes to restore
             self._child.stdout.close()
+            put_back(self.dismiss)  # after the terminal, which is taken later
 
     @property
     def pid(self) -> int | None:
@@ -143,6 +147,7 @@ class Watchdog:
     def dismiss(self) -> None:
         """All is well: let it go."""
         child, self._child = self._child, None
+        forget(self.dismiss)
         if child is None or child.stdin is None:
             return
         with contextlib.suppress(OSError):

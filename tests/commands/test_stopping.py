@@ -9,7 +9,7 @@ from collections.abc import Iterator
 
 import pytest
 
-from lbctl.commands.stopping import Stopping, leave, status_after
+from lbctl.commands.stopping import Stopping, insisted, status_after
 
 SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 
@@ -28,7 +28,7 @@ async def test_after_the_first_signal_the_next_one_ends_the_process_without_a_tr
     with Stopping(stopped.set) as stopping:
         os.kill(os.getpid(), number)
         await asyncio.wait_for(stopped.wait(), 5.0)
-    assert [signal.getsignal(each) for each in SIGNALS] == [leave] * 3
+    assert [signal.getsignal(each) for each in SIGNALS] == [insisted] * 3
     assert stopping.first == number
     assert status_after(stopping.first) == (129 if number == signal.SIGHUP else 0)
 

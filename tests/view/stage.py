@@ -12,6 +12,7 @@ import sys
 import termios
 from dataclasses import replace
 
+from lbctl.commands.signals import Interrupts
 from lbctl.model import Event
 from lbctl.stats.report import Report
 from lbctl.view.caps import Wishes, decide, observe
@@ -92,13 +93,21 @@ async def scene(name: str, stage: Stage) -> None:
         sys.exit(ended)
 
 
+async def stuck(stage: Stage) -> None:
+    """A run that no signal ends: each is an event."""
+    with Interrupts() as interrupts:
+        interrupts.mean(lambda: stage.log("the first"), lambda: stage.log("the second"))
+        async with LiveScreen(decide({**os.environ, "CI": ""}, observe(), Wishes(fps=30))).showing(stage.report, stage):
+            await stage.done.wait()
+
+
 def main() -> None:
     """Take the terminal on standard error as the controlling one, play, tell the calls on standard output."""
     with contextlib.suppress(OSError):
         fcntl.ioctl(2, termios.TIOCSCTTY, 0)
     stage = Stage()
     try:
-        asyncio.run(scene(sys.argv[1], stage))
+        asyncio.run(stuck(stage) if sys.argv[1] == "stuck" else scene(sys.argv[1], stage))
     finally:
         sys.stdout.write(json.dumps(stage.calls))
 
