@@ -23,6 +23,7 @@ class WeightPrinter(Printer[WeightReport]):
             print(  # noqa: T201
                 f"{report.at.astimezone():%H:%M:%S}  {self.became(report)}\n{self.text(report)}\n", flush=True
             )
+            self.tell_hidden()
         else:
             self.result(report)
 

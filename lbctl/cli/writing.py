@@ -34,7 +34,8 @@ class Printer(ABC, Generic[R]):
     def __init__(self, settings: Settings) -> None:
         self._settings = settings
         self._caps = caps_of(settings)
-        self._hidden: list[str] = []
+        self._hidden: list[str] = []  # columns of the last table that did not fit
+        self._told: list[str] = []  # those that were spoken of
 
     @abstractmethod
     def table(self, report: R, look: Look) -> Rendered:
@@ -56,11 +57,19 @@ class Printer(ABC, Generic[R]):
     def result(self, report: R) -> None:
         """Print the result, or one of many."""
         print(self.text(report), flush=True)  # noqa: T201
+        self.tell_hidden()
 
     def plan(self, report: R) -> None:
         """Show what is about to be written, to be asked about."""
         caps = self._caps
         self._say(self._table(report, caps.err_style, caps.err_glyphs, caps.out_width))
+        self.tell_hidden()
+
+    def tell_hidden(self) -> None:
+        """Name the columns that the last table had no room for; once is enough."""
+        if self._hidden and self._hidden != self._told:
+            self._told = self._hidden
+            self.note(f"hidden: {', '.join(self._hidden)} (use -o wide)")
 
     def note(self, line: str) -> None:
         """One line to standard error, or several, unless -q; what a key holds cannot move the cursor."""
@@ -96,9 +105,7 @@ class Printer(ABC, Generic[R]):
 
         look = Look(style, glyphs, width, headers=not self._settings.no_headers)
         table = self.table(report, look)
-        if table.hidden and table.hidden != self._hidden:
-            self._hidden = table.hidden  # once is enough
-            self.note(f"hidden: {', '.join(table.hidden)} (use -o wide)")
+        self._hidden = table.hidden
         return "\n".join(table.lines)
 
     @staticmethod

@@ -189,7 +189,7 @@ async def nothing() -> None:
 
 
 async def typed(
-    answer: bytes, *arguments: str, etcd: str, meanwhile: Callable[[], Awaitable[None]] = nothing
+    answer: bytes, *arguments: str, etcd: str, meanwhile: Callable[[], Awaitable[None]] = nothing, columns: int = 200
 ) -> tuple[int, str, str]:
     """Run lbctl with a terminal as its standard input, and answer once it has asked and something has happened.
 
@@ -205,7 +205,7 @@ async def typed(
         stdin=theirs,
         stdout=asyncio.subprocess.PIPE,
         stderr=asyncio.subprocess.PIPE,
-        env=environment(etcd) | waits | {"COLUMNS": "200"},
+        env=environment(etcd) | waits | {"COLUMNS": str(columns)},
         start_new_session=True,
     )
     os.close(theirs)
@@ -236,9 +236,10 @@ async def test_on_a_terminal_the_change_is_shown_and_asked_about(standing: Stand
     assert "3 instances, 3 left in the rotation\nWrite it for every client? [y/N] nothing was written" in declined[2]
     assert await standing.weights() == (5, 5, 5)
 
-    agreed = await typed(b"y\n", *wish, etcd=standing.endpoint)
+    agreed = await typed(b"y\n", *wish, etcd=standing.endpoint, columns=70)
     assert agreed[0] == 0
     assert "5 -> 3" in agreed[1]
+    assert f"{standing.fine}|3\nhidden: OLD VALUE, LEASE (use -o wide)\n3 instances" in agreed[2]
     assert await standing.weights() == (3, 5, 5)
 
 
