@@ -58,9 +58,9 @@ def _commands(known: Sequence[Page]) -> Iterator[str]:
         for number, part in enumerate(page.about):
             yield from [".PP"] * (number > 0)
             yield from _as_it_stands(dedent(part).split("\n")) if is_indented(part) else _text(part)
-        yield from _options(page, said)
         if page.examples:
             yield from (".PP", "Examples:", ".PP", *_as_it_stands(page.examples))
+        yield from _options(page, said)
 
 
 def _options(page: Page, said: set[Option]) -> Iterator[str]:
