@@ -7,7 +7,7 @@ from typing import Final, NamedTuple
 
 from lbctl.stats.intervals import Estimate
 from lbctl.stats.rounds import Standing
-from lbctl.view.bars import bar, shape
+from lbctl.view.bars import shape, thin_bar
 from lbctl.view.digest import digest
 from lbctl.view.text import NONE, count, duration
 from lbctl.view.theme import Look
@@ -125,7 +125,7 @@ def _change_role(row: Row, look: Look) -> str:
 
 def _bar(row: Row, look: Look) -> str:
     part = (row.standing.rps or 0.0) / row.top_rps if row.top_rps else 0.0
-    return bar(part, _BAR, look.glyphs)
+    return thin_bar(part, _BAR, look.glyphs)
 
 
 def _bar_role(row: Row, look: Look) -> str:
