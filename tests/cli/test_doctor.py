@@ -38,7 +38,7 @@ def test_a_finding_says_what_why_and_how_to_mend_it(lbctl: Lbctl, dead: str) -> 
     assert head.splitlines()[1] == "echo        1 backend, layout seed, prefix /services/echo/"
     first, *rest = finding.splitlines()
     assert first.startswith(f"x LB201  {dead}  the key has no lease (created at revision ")
-    assert first.endswith(", 0 ago), and its port refuses connections")
+    assert first.endswith(", 0 revisions ago), and its port refuses connections")
     assert rest == [
         "         A crashed backend leaves it, and clients keep picking it.",
         "         fix: register under a lease that is kept alive; where nobody is there any more, take the key away",

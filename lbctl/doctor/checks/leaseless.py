@@ -57,7 +57,7 @@ def _level(instance: Instance, *, gone: bool) -> Level | None:
 
 def _symptom(case: Case, instance: Instance, *, gone: bool) -> Symptom:
     later = case.revision - instance.create_revision
-    what = f"the key has no lease (created at revision {instance.create_revision}, {later} ago)"
+    what = f"the key has no lease (created at revision {instance.create_revision}, {later} revisions ago)"
     return Symptom(
         f"{what}, and its port refuses connections" if gone else what,
         instance.address,
