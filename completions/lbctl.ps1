@@ -5,6 +5,7 @@ Register-ArgumentCompleter -Native -CommandName lbctl -ScriptBlock {
     $before = @()
     $after = @()
     $word = ''
+    $kept = ''
     foreach ($element in $commandAst.CommandElements) {
         $text = $element.Extent.Text
         if ($element -is [System.Management.Automation.Language.StringConstantExpressionAst]) { $text = $element.Value }
@@ -15,6 +16,10 @@ Register-ArgumentCompleter -Native -CommandName lbctl -ScriptBlock {
         } else {
             $shown = $element.Extent.Text
             $word = $shown.Substring(0, [Math]::Min($cursorPosition - $element.Extent.StartOffset, $shown.Length))
+            # of a list PowerShell replaces no more than the part behind the last comma
+            if ($element -is [System.Management.Automation.Language.ArrayLiteralAst] -and $word.EndsWith($wordToComplete)) {
+                $kept = $word.Substring(0, $word.Length - $wordToComplete.Length)
+            }
             $word = $word.Trim("'", '"')
         }
     }
@@ -36,6 +41,12 @@ Register-ArgumentCompleter -Native -CommandName lbctl -ScriptBlock {
     foreach ($line in $found) {
         $more, $shown, $text, $meaning = "$line" -split "`t", 4
         if (-not $meaning) { $meaning = $shown }
+        if ($kept) {
+            $text = $text.Trim("'").Replace("''", "'")
+            if (-not $text.StartsWith($kept) -or $text -eq $kept) { continue }
+            $text = $text.Substring($kept.Length)
+            if ($text -notmatch '^[\w.:=/+-]+$') { $text = "'" + $text.Replace("'", "''") + "'" }
+        }
         [System.Management.Automation.CompletionResult]::new($text, $shown, 'ParameterValue', $meaning)
     }
 }
