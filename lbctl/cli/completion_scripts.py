@@ -149,7 +149,8 @@ Register-ArgumentCompleter -Native -CommandName lbctl -ScriptBlock {
             $shown = $element.Extent.Text
             $word = $shown.Substring(0, [Math]::Min($cursorPosition - $element.Extent.StartOffset, $shown.Length))
             # of a list PowerShell replaces no more than the part behind the last comma
-            if ($element -is [System.Management.Automation.Language.ArrayLiteralAst] -and $word.EndsWith($wordToComplete)) {
+            $isList = $element -is [System.Management.Automation.Language.ArrayLiteralAst]
+            if ($isList -and $word.EndsWith($wordToComplete)) {
                 $kept = $word.Substring(0, $word.Length - $wordToComplete.Length)
             }
             $word = $word.Trim("'", '"')
