@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from datetime import timedelta
+from textwrap import wrap
 from typing import NamedTuple
 
 from lbctl.discovery.watch_report import WatchReport, WatchRow
@@ -22,6 +23,8 @@ from lbctl.view.watch_ui import WATCH_HELP, WatchUi, watch_footer
 _FRESH_S = 5.0  # how long a new instance stays bold
 _TTL_BAR = 6
 _EVENTS_LEAST = 3  # a rule and two lines
+_ROOMY, _EVENT_LINES = 12, 3  # from so many lines on an event may take more than one
+_WORDS_AT = 26  # cells of an event's line before its words
 _WIDE = 110  # from here on there is more than what everybody asks for
 _SPARK = 20  # cells of the last minute's round trips
 _KEY_LEAST = 10
@@ -254,13 +257,16 @@ _COLUMNS = (
 
 
 def _events(report: WatchReport, lines: int, width: int, look: Look) -> list[str]:
-    """Return the newest events, the newest first."""
+    """Return the newest events, the newest first; where there is room, with all of their words."""
     if lines < 1:
         return []
     names = {row.instance.key: row.instance.address for row in report.rows}
-    shown = min(len(report.events), lines - 1)
-    newest = [report.events[-1 - index] for index in range(shown)]
-    body = [_event(report, event, names, width, look) for event in newest]
+    body: list[str] = []
+    for event in reversed(report.events):
+        found = _event(report, event, names, width, look, most=_EVENT_LINES if lines > _ROOMY else 1)
+        if len(body) + len(found) > lines - 1:
+            break
+        body += found
     return filled([rule("REGISTRY EVENTS", width, look), *body], lines)
 
 
@@ -270,13 +276,18 @@ def event_time(report: WatchReport, event: Event) -> str:
     return f"{moment:%H:%M:%S}.{moment.microsecond // 1000:03d}"
 
 
-def _event(report: WatchReport, event: Event, names: dict[str, str], width: int, look: Look) -> str:
+def _event(report: WatchReport, event: Event, names: dict[str, str], width: int, look: Look, most: int) -> list[str]:
     style = look.style
     role, mark = event_mark(event.level, look)
     kind = look.left(look.show(event.kind), 8)
     head = f"  {style.muted}{event_time(report, event)}{style.reset} {role}{mark} {kind}{style.reset}"
-    words = look.elide(look.show(event_words(event, names)), max(width - 27, 0))
-    return f"{head} {words}"
+    text, room = look.show(event_words(event, names)), max(width - _WORDS_AT - 1, 0)
+    found = [text]
+    if most > 1 and cell_len(text) > room:
+        ellipsis = f" {look.glyphs.ellipsis}"
+        found = wrap(text, room, break_on_hyphens=False, max_lines=most, placeholder=ellipsis) or found
+    first, *rest = [look.elide(words, room) for words in found]  # a character may take two cells
+    return [f"{head} {first}", *(" " * _WORDS_AT + words for words in rest)]
 
 
 def _one_line(report: WatchReport, width: int, look: Look) -> str:

@@ -6,6 +6,7 @@ from dataclasses import replace
 
 from lbctl.discovery.watch_report import WatchReport
 from lbctl.load.controls import Question
+from lbctl.model import Event
 from lbctl.view.live_watch import WatchView
 from lbctl.view.theme import PLAIN, UNICODE, Look
 from lbctl.view.watch_frame import build_watch, in_rotation
@@ -113,3 +114,12 @@ def test_only_instances_with_what_was_typed_are_listed() -> None:
     assert "no such instance" in pressed(view, "/", "x")[3]
     frame = pressed(view, "esc")
     assert len([line for line in frame if ":50051  " in line[:22]]) == 5
+
+
+def test_events_have_all_of_their_words_where_there_is_room() -> None:
+    undo = "drained for every client at revision 10; undo: lbctl undrain echo 10.0.0.13:50051"
+    report = watch_sample(events=(Event(3.0, "drain", "10.0.0.13:50051", undo, "change"),) * 3)
+    roomy = build_watch(report, WatchUi(), 80, 24, PLAIN, UNICODE)
+    assert " ".join("\n".join(roomy).split()).count(undo) == 3
+    tight = build_watch(report, WatchUi(), 80, 18, PLAIN, UNICODE)
+    assert [line.rstrip()[-1] for line in tight if "! drain " in line] == ["…"] * 3
