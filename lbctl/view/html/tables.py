@@ -87,7 +87,7 @@ def _columns(report: Report, rows: Sequence[Row], widest: float) -> Iterator[Col
     if stated:
         yield Column("Δ", lambda each: _delta(each))
     if any(each.z is not None for each in rows):
-        yield Column("z", lambda each: NONE if each.z is None else f"{each.z:+.1f}")
+        yield Column("z", lambda each: NONE if each.z is None else f"{round(each.z, 1) + 0.0:+.1f}")
     yield Column("Calls", lambda each: f"{each.row.attempts:,}")
     yield Column("Errors", _errors_of)
     for title, figures in (
