@@ -22,6 +22,7 @@ from random import Random
 
 from lbctl.load.collector import without_collector
 from lbctl.stats.report import Report
+from lbctl.view.caps import Caps
 from lbctl.view.live import Session
 from lbctl.view.live_hammer import HammerView
 from lbctl.view.painter import difference
@@ -119,7 +120,8 @@ async def _drawing(stage: _Busy, width: int, height: int, *, drawn: bool) -> Asy
         yield
         return
     with _terminal(width, height) as terminal:
-        session = Session(terminal, HammerView(stage.report, stage, Look(COLOUR, UNICODE), can_type=False), FPS)
+        caps = Caps("live", "none", COLOUR, COLOUR, UNICODE, UNICODE, None, FPS)
+        session = Session(terminal, HammerView(stage.report, stage, Look(COLOUR, UNICODE), can_type=False), caps)
         session.enter()
         try:
             yield
