@@ -203,7 +203,12 @@ class Backends:
             if identity.key == key and str(identity.endpoint) == address:
                 drained = not lane.peer.drained
                 self._balancer.drain(lane.peer, drained)
-                self._note("drain", address, "drained in this client" if drained else "back in rotation", "change")
+                self._note(
+                    "drain",
+                    address,
+                    "drained in this client" if drained else "no longer drained in this client",
+                    "change",
+                )
 
     async def aclose(self) -> None:
         """Close every connection."""

@@ -319,7 +319,7 @@ async def test_a_drained_backend_stays_connected_and_gets_no_calls_until_it_is_p
     assert rig.end(1).heads == 2
     assert told(rig) == [
         ("drain", "127.0.0.1:1", "drained in this client"),
-        ("drain", "127.0.0.1:1", "back in rotation"),
+        ("drain", "127.0.0.1:1", "no longer drained in this client"),
     ]
     await rig.aclose()
 
