@@ -7,7 +7,7 @@ import signal
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from lbctl.cli.hammer_output import NotSaved, Sink, command_line, reason_of
+from lbctl.cli.hammer_output import NotSaved, Sink, command_line
 from lbctl.cli.regressions import Regressed, regressed
 from lbctl.commands.aborted import Aborted
 from lbctl.commands.stopping import spelled
@@ -79,8 +79,8 @@ class ComparisonSink(Sink):
                 else written(contest, limits, output, look, headers=not self._settings.no_headers)
             )
             print(text, flush=True)  # noqa: T201
-        if failure is not None:
-            raise NotSaved(f"--save: cannot write {self._save}: {reason_of(failure)}")
+        if self._save is not None and failure is not None:
+            raise NotSaved(self._save, failure)
         if self._save is not None and printed:
             self.note(f"saved {self._save}; HTML: lbctl report {shlex.quote(str(self._save))} -o html")
 

@@ -46,12 +46,24 @@ def config_paths(named: str | None, environ: Mapping[str, str], here: Path) -> l
     return [path for path in candidates if path.is_file()]
 
 
-def read_config(paths: list[Path]) -> FileSettings:
-    """All files merged key by key, later ones winning; raises UsageError that names file and key."""
+def named_by(environ: Mapping[str, str], *, flag: bool) -> str:
+    """What names the file to read, "" where nothing does."""
+    return "--config" if flag else "LBCTL_CONFIG" if environ.get("LBCTL_CONFIG") else ""
+
+
+def read_config(paths: list[Path], origin: str = "") -> FileSettings:
+    """All files merged key by key, later ones winning; raises UsageError that names file and key.
+
+    ``origin`` is what named a file, for an error about one that cannot be read.
+    """
     values: dict[str, tuple[str, str]] = {}
     notes: list[str] = []
     for path in paths:
-        found, ignored = _read_one(path)
+        try:
+            found, ignored = _read_one(path)
+        except OSError as error:
+            reason = (error.strerror or str(error)).lower()
+            raise UsageError(f"{origin or 'settings'}: cannot read {path}: {reason}") from None
         if "policy" in found:
             values.pop("policy_opt", None)  # of a policy that is not used
         values.update(found)
@@ -83,8 +95,6 @@ def _document(path: Path) -> Mapping[Any, Any]:
 
     try:
         document = yaml.safe_load(path.read_text(encoding="utf-8"))
-    except OSError as error:
-        raise UsageError(f"cannot read configuration {path}: {error.strerror or error}") from None
     except UnicodeDecodeError:
         raise UsageError(f"{path}: not UTF-8 text") from None
     except yaml.MarkedYAMLError as error:

@@ -188,7 +188,8 @@ def _refuse_contradictions(service: str | None, flags: DoctorFlags, settings: Se
     if flags.policy is not None and flags.probe is None:
         raise UsageError("--policy is for --probe", "leave it out, or give --probe 1000 too")
     if flags.prometheus is None and (flags.prometheus_cpu or flags.prometheus_rps):
-        raise UsageError("a query needs a Prometheus to be put to", "give --prometheus URL too")
+        query = "--prometheus-cpu" if flags.prometheus_cpu else "--prometheus-rps"
+        raise UsageError(f"{query}: a query needs a Prometheus to be put to", "give --prometheus URL too")
     if flags.prometheus is not None and not flags.prometheus.startswith(("http://", "https://")):
         raise UsageError(f"--prometheus: {flags.prometheus!r} is no URL", "for example: http://127.0.0.1:9090")
 

@@ -53,7 +53,7 @@ def _explained(error: BaseException, arguments: Sequence[str]) -> int:
     if isinstance(error, BrokenPipeError):
         return _stdout_closed()
     if isinstance(error, LbctlError):
-        _say(str(error), error.hint)
+        _say(str(error), error.hint or _see(error, arguments))
         return error.exit_code
     if _is_usage(error):
         from lbctl.cli.mistakes import explained
@@ -61,10 +61,19 @@ def _explained(error: BaseException, arguments: Sequence[str]) -> int:
         _say(*explained(error, arguments))
         return ExitCode.USAGE
     if _no_room(error):
-        _say(f"cannot write the output: {os.strerror(errno.ENOSPC).lower()}", "")
+        _say(f"cannot write the output: {os.strerror(errno.ENOSPC).lower()}", "make room, or write it elsewhere")
         _discard_stdout()
         return ExitCode.USAGE
     return _internal(error, arguments)
+
+
+def _see(error: LbctlError, arguments: Sequence[str]) -> str:
+    """What helps with a wrong command line, whatever is wrong about it."""
+    if error.exit_code != ExitCode.USAGE:
+        return ""
+    from lbctl.cli.mistakes import path_of
+
+    return f"see: {path_of(arguments)} --help"
 
 
 def _no_room(error: BaseException) -> bool:

@@ -33,6 +33,10 @@ class NotSaved(LbctlError):
 
     exit_code = ExitCode.CHECK_FAILED
 
+    def __init__(self, path: Path, failure: OSError) -> None:
+        hint = "the result was printed; -o json prints what the file was to hold"
+        super().__init__(f"--save: cannot write {path}: {reason_of(failure)}", hint)
+
 
 class Sink:
     """Takes what a run has to say; a context manager, entered before anything is sent.
@@ -92,8 +96,8 @@ class Sink:
             if not hung_up:
                 self.lines.close()
                 print(self._text(report), flush=True)  # noqa: T201
-            if failure is not None:
-                raise NotSaved(f"--save: cannot write {self._save}: {reason_of(failure)}")
+            if self._save is not None and failure is not None:
+                raise NotSaved(self._save, failure)
             if self._save is not None and not hung_up:
                 self.note(f"saved {self._save}; HTML: lbctl report {shlex.quote(str(self._save))} -o html")
             if not hung_up and _is_registered_and_skewed(report):

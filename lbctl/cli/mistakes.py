@@ -150,14 +150,14 @@ _COMMANDS: Final[Mapping[str, str]] = {
 }
 
 _NO_COMMAND: Final = re.compile(r"No such command '(.*?)'")
-_MEANT: Final = re.compile(r"(?s)(.*); (did you mean .*\?)")
+_MEANT: Final = re.compile(r"(?s)(.*); (did you mean .*\?|use one of: .*)")
 _LEAST: Final = 0.6  # of difflib's ratio: below it, a suggestion misleads more often than it helps
 
 
 def explained(error: Any, arguments: Sequence[str]) -> tuple[str, str]:  # noqa: ANN401 - typer has no name for them
     """Return message and hint of a usage error that typer raised for these arguments."""
     context = getattr(error, "ctx", None)
-    path = getattr(context, "command_path", None) or _path(arguments)
+    path = getattr(context, "command_path", None) or path_of(arguments)
     message = " ".join(str(error.format_message()).split()).removesuffix(".")
     see = f"see: {path} --help"
     known = list(_names(context))
@@ -177,7 +177,7 @@ def explained(error: Any, arguments: Sequence[str]) -> tuple[str, str]:  # noqa:
     return message, _with_see(meant, see)
 
 
-def _path(arguments: Sequence[str]) -> str:
+def path_of(arguments: Sequence[str]) -> str:
     """Return the command of a command line, for an error that does not say where it was."""
     from lbctl.cli import LISTED
 
@@ -186,7 +186,7 @@ def _path(arguments: Sequence[str]) -> str:
 
 
 def split_meant(message: str) -> tuple[str, str]:
-    """Return a message without its "; did you mean x?" at the end, and that, or "" where it has none."""
+    """Return a message without its "; did you mean x?" or "; use one of: x, y" at the end, and that; "" for none."""
     found = _MEANT.fullmatch(message)
     return (found[1], found[2]) if found else (message, "")
 

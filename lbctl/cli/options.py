@@ -14,7 +14,7 @@ import typer
 
 from lbctl.cli.completion_sources import formats, prefixes
 from lbctl.cli.completion_values import free, words
-from lbctl.cli.config import config_paths, read_config
+from lbctl.cli.config import config_paths, named_by, read_config
 from lbctl.cli.connection_options import BackendOptions
 from lbctl.cli.failures import append, internal_errors
 from lbctl.cli.flags import expanded, gathered, option, switch
@@ -332,7 +332,7 @@ def _is_given(value: object) -> bool:
 
 def _resolved(flags: dict[str, Any]) -> Settings:
     paths = config_paths(flags.get("config"), os.environ, Path.cwd())
-    file = read_config(paths)
+    file = read_config(paths, named_by(os.environ, flag=bool(flags.get("config"))))
     settings = resolve(flags, os.environ, file.values)
     if not settings.quiet:
         for note in file.notes:

@@ -51,7 +51,8 @@ def _color(value: str) -> str:
 
 def _layout(value: str) -> str | None:
     if value not in LAYOUTS:
-        raise ValueError(f"{value!r} is not a layout (use one of {', '.join(LAYOUTS)}){meant_word(value, LAYOUTS)}")
+        meant = meant_word(value, LAYOUTS) or f"; use one of: {', '.join(LAYOUTS)}"
+        raise ValueError(f"{value!r} is not a layout{meant}")
     return None if value == "auto" else value
 
 

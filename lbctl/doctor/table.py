@@ -66,9 +66,10 @@ def selected(select: Iterable[str], ignore: Iterable[str], *, direct: bool = Fal
     Raises UsageError for a code that no check has, and where no etcd is asked (``direct``) and all of them need one.
     """
     wanted, unwanted = tuple(select), tuple(ignore)
-    for code in (*wanted, *unwanted):
+    for flag, code in (*(("--select", code) for code in wanted), *(("--ignore", code) for code in unwanted)):
         if not any(check.code.startswith(code) for check in CHECKS):
-            raise UsageError(f"no check has the code {code}", f"codes are LB101 to {CHECKS[-1].code}, or LB2 for LB2xx")
+            known = f"codes are LB101 to {CHECKS[-1].code}, or LB2 for LB2xx"
+            raise UsageError(f"{flag}: no check has the code {code}", known)
     checks = tuple(
         check
         for check in CHECKS

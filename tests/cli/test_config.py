@@ -12,7 +12,7 @@ from lbctl.balance.guards.health import HealthOptions
 from lbctl.balance.guards.plan import GuardPlan
 from lbctl.balance.policies import dynamic_weight, weighted_random
 from lbctl.cli.balancer_config import BALANCER, KEYS
-from lbctl.cli.config import config_paths, read_config
+from lbctl.cli.config import config_paths, named_by, read_config
 from lbctl.cli.guard_options import GuardFlags, guards_of
 from lbctl.cli.policy_options import chosen
 from lbctl.cli.settings import SETTINGS, AutoSettings, Settings, resolve
@@ -281,8 +281,10 @@ def test_a_wrong_file_is_refused_naming_file_and_key(text: str, message: str, hi
 
 
 def test_a_named_file_that_does_not_exist_is_refused(tmp_path: Path) -> None:
-    with pytest.raises(UsageError, match=r"cannot read configuration .*/none.yaml: No such file or directory"):
-        read_config([tmp_path / "none.yaml"])
+    with pytest.raises(UsageError, match=r"--config: cannot read .*/none.yaml: no such file or directory"):
+        read_config([tmp_path / "none.yaml"], "--config")
+    with pytest.raises(UsageError, match=r"LBCTL_CONFIG: cannot read .*: is a directory"):
+        read_config([tmp_path], named_by({"LBCTL_CONFIG": "x"}, flag=False))
 
 
 def test_a_certificate_without_its_key_is_refused() -> None:

@@ -96,13 +96,13 @@ def test_an_etcd_that_does_not_answer_is_an_error_of_etcd(lbctl: Lbctl) -> None:
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        (("--select", "LB9"), "no check has the code LB9"),
+        (("--select", "LB9"), "--select: no check has the code LB9"),
         (("--canary", "--read-only"), "--read-only: nothing is written to etcd"),
         (("--policy", "random"), "--policy is for --probe"),
         (("--policy", "nobody", "--probe", "10"), "Invalid value for '--policy': 'nobody' is not a policy"),
         (("--policy", "maglev", "--probe", "10"), "policy maglev picks by the hash key of a call"),
         (("--prometheus", "localhost:9090"), "--prometheus: 'localhost:9090' is no URL"),
-        (("--prometheus-cpu", "up"), "a query needs a Prometheus to be put to"),
+        (("--prometheus-cpu", "up"), "--prometheus-cpu: a query needs a Prometheus to be put to"),
         (("--fail-on", "info"), "Invalid value for '--fail-on': 'info' is not one of warn, error"),
     ],
 )

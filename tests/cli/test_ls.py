@@ -264,7 +264,10 @@ def test_services_are_named_by_key_or_value_as_asked(lbctl: Lbctl, keys: Keys) -
     assert lbctl("ls", "--service-from", "key", "-o", "name").out == "v1/user\n"
     assert lbctl("ls", "v1/user", "--service-from", "key", "-o", "name").out == "10.0.0.1:80\n"
     said = lbctl("ls", "--service-from", "leaf")
-    assert (said.status, said.err) == (2, "error: --service-from: 'leaf' is neither key nor value\n")
+    assert (said.status, said.err) == (
+        2,
+        "error: --service-from: 'leaf' is neither key nor value\nhint: see: lbctl ls --help\n",
+    )
 
 
 def test_metadata_called_as_another_column_is_told_apart(lbctl: Lbctl, keys: Keys) -> None:

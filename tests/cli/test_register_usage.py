@@ -160,4 +160,5 @@ def test_an_argument_that_is_blank_is_no_name(
 
 def test_a_weight_needs_an_address(lbctl: Lbctl) -> None:
     said = lbctl("weight", "echo", " =3", "-y")
-    assert (said.status, said.err) == (2, "error: ' =3' is not ADDRESS=WEIGHT (for example 10.0.0.11:50051=3)\n")
+    message = "error: ' =3' is not ADDRESS=WEIGHT (for example 10.0.0.11:50051=3)\n"
+    assert (said.status, said.err) == (2, f"{message}hint: see: lbctl weight --help\n")

@@ -118,7 +118,7 @@ def test_a_file_that_is_not_there_is_not_found_and_a_folder_is_no_file(lbctl: Lb
     said = lbctl("report", "x.json")
     assert (said.status, said.err) == (4, "error: x.json: no such file\nhint: hammer --save FILE writes one\n")
     said = lbctl("report", ".")
-    assert (said.status, said.err) == (2, "error: .: is a directory\n")
+    assert (said.status, said.err) == (2, "error: .: is a directory\nhint: see: lbctl report --help\n")
 
 
 def test_what_an_older_file_lacks_is_noted(lbctl: Lbctl) -> None:
@@ -217,7 +217,8 @@ def test_usage_mistakes_are_told(lbctl: Lbctl) -> None:
     assert said.status == 2
     assert "no metric p98\nhint: did you mean p99? see: lbctl report --help\n" in said.err
     said = lbctl("report", run, "--out", "no/such/folder")
-    assert (said.status, said.err) == (2, "error: --out: cannot write no/such/folder: no such file or directory\n")
+    message = "error: --out: cannot write no/such/folder: no such file or directory\n"
+    assert (said.status, said.err) == (2, f"{message}hint: see: lbctl report --help\n")
     assert lbctl("report").status == 2
 
 

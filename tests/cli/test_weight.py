@@ -152,7 +152,7 @@ def test_what_is_wrong_is_told_and_nothing_is_written(
     if hint is None:
         assert said.err.splitlines()[0] == f"error: {message}"
     else:
-        assert said.err == f"error: {message}\n" + (f"hint: {hint}\n" if hint else "")
+        assert said.err == f"error: {message}\nhint: {hint or 'see: lbctl weight --help'}\n"
     assert values() == list(ECHO.values())
 
 

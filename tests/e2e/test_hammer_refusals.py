@@ -214,11 +214,16 @@ async def bad_backend(kind: str) -> AsyncIterator[Endpoint]:
 
 async def test_nothing_is_sent_where_the_result_could_not_be_saved(demo: Standing) -> None:
     done = await hammer("echo", "--save", "/nonexistent/run.json", etcd=demo.etcd)
-    refused(done, 2, "--save: cannot write /nonexistent/run.json: no such file or directory")
+    refused(
+        done, 2, "--save: cannot write /nonexistent/run.json: no such file or directory", "see: lbctl hammer --help"
+    )
 
 
 async def test_a_disk_that_is_full_does_not_cost_the_result(demo: Standing) -> None:
     done = await hammer("echo", "-n", "10", "-o", "json", "--save", "/dev/full", etcd=demo.etcd)
     assert done.status == 1
     assert json.loads(done.out)["ok"] == 10
-    assert done.err.endswith("error: --save: cannot write /dev/full: no space left on device\n")
+    assert done.err.endswith(
+        "error: --save: cannot write /dev/full: no space left on device\n"
+        "hint: the result was printed; -o json prints what the file was to hold\n"
+    )

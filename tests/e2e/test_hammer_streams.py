@@ -168,7 +168,7 @@ async def test_what_does_not_fit_the_method_is_refused(
 ) -> None:
     done = await hammer("echo", f"Echo/{method}", *options, etcd=demo.etcd)
     assert (done.status, done.out) == (2, "")
-    assert done.err == f"error: {message}\n" + (f"hint: {hint}\n" if hint else "")
+    assert done.err == f"error: {message}\nhint: {hint or 'see: lbctl hammer --help'}\n"
 
 
 @pytest.mark.parametrize(
@@ -196,4 +196,4 @@ async def test_a_stream_that_cannot_end_well_is_refused_before_anybody_is_asked(
 ) -> None:
     done = await hammer("--backends", "127.0.0.1:1", "a.B/C", *options)
     assert (done.status, done.out) == (2, "")
-    assert done.err == f"error: {message}\n" + (f"hint: {hint}\n" if hint else "")
+    assert done.err == f"error: {message}\nhint: {hint or 'see: lbctl hammer --help'}\n"

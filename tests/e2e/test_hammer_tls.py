@@ -145,7 +145,7 @@ async def test_tls_options_that_cannot_be_meant_are_refused_before_anybody_is_as
     done = await calls(Endpoint("127.0.0.1", 1), *options)
     hint = "leave one of them out" if hint is None else hint
     assert (done.status, done.out) == (2, "")
-    assert done.err == f"error: {message}\n" + (f"hint: {hint}\n" if hint else "")
+    assert done.err == f"error: {message}\nhint: {hint or 'see: lbctl hammer --help'}\n"
 
 
 async def test_the_settings_may_come_from_the_environment_or_a_file_and_a_flag_wins(tmp_path: Path) -> None:

@@ -117,6 +117,7 @@ async def test_a_mistake_in_a_check_is_told_with_its_column_before_any_call(demo
         "error: --check: column 6: demo.echo.v1.SayReply has no field 'sequense'; did you mean 'sequence'?\n"
         "  resp.sequense > 0\n"
         "       ^\n"
+        "hint: see: lbctl hammer --help\n"
     )
 
 
@@ -124,7 +125,7 @@ async def test_what_is_no_expression_is_told_before_anybody_is_asked() -> None:
     done = await hammer("--backends", "127.0.0.1:1", "a.B/C", "--check", "resp.code = 3")
     assert (done.status, done.out) == (2, "")
     expected = "error: --check: column 11: this is not an expression (equal is ==)\n"
-    assert done.err == expected + "  resp.code = 3\n            ^\n"
+    assert done.err == expected + "  resp.code = 3\n            ^\nhint: see: lbctl hammer --help\n"
 
 
 # Rules of HTTP/2 and gRPC.
