@@ -76,7 +76,7 @@ class Ci:
         elif isinstance(error, LbctlError):
             self._tell_of(error)
         if self._failure and error is None:
-            raise NotTold(self._failure)
+            raise NotTold(self._failure, "the result was printed")
         if self._failure:
             self._say(f"error: {self._failure}")
 

@@ -337,6 +337,8 @@ def _resolved(flags: dict[str, Any]) -> Settings:
     if not settings.quiet:
         for note in file.notes:
             print(f"note: {note}", file=sys.stderr)  # noqa: T201
+    if settings.log_file is not None:
+        append(settings.log_file, "")  # what cannot be written is told before anything is done
     if settings.verbose:
         _tell(
             settings, [f"setting: {name.replace('_', '-')} from {settings.origins[name]}" for name in settings.origins]

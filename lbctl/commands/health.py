@@ -110,16 +110,14 @@ async def _watch(etcd: Etcd | None, request: HealthCheck, rng: Random, show: Sho
     nobody = _nobody(registry.services, "")
     if nobody is not None:  # of no service by name: some may come
         note(f"{nobody}; waiting for others")
-    ward = _Ward(request, rng, show)
-    try:
+    async with asyncio.TaskGroup() as following:  # whatever one of them cannot cope with ends them all
+        ward = _Ward(request, rng, show, following)
         for instance in backends(registry):
             ward.admit(instance)
         if etcd is None:
             await asyncio.Event().wait()
         else:
             await _follow(etcd, request, registry, ward, note)
-    finally:
-        await ward.aclose()
 
 
 async def _follow(etcd: Etcd, request: HealthCheck, registry: Registry, ward: _Ward, note: Note) -> None:
@@ -135,50 +133,50 @@ async def _follow(etcd: Etcd, request: HealthCheck, registry: Registry, ward: _W
     await stream(etcd, Listing(registry), request.which, take)
 
 
+async def _raised(failure: asyncio.Future[None]) -> None:
+    await failure
+
+
 class _Ward:
     """The backends that are followed: an address once, under whichever of its keys came first."""
 
-    def __init__(self, request: HealthCheck, rng: Random, show: Show) -> None:
+    def __init__(self, request: HealthCheck, rng: Random, show: Show, following: asyncio.TaskGroup) -> None:
         self._request = request
         self._rng = rng
         self._show = show
+        self._following = following
         self._known: dict[Identity, Instance] = {}
         self._tasks: dict[Endpoint, asyncio.Task[None]] = {}
-        self._ending: set[asyncio.Task[None]] = set()
+        self._unshown: asyncio.Future[None] = asyncio.get_running_loop().create_future()
+        following.create_task(_raised(self._unshown))
 
     def admit(self, instance: Instance) -> None:
         """Follow a backend, or know better what the registry says of it."""
         self._known[instance.identity] = instance
         endpoint = instance.endpoint
         if endpoint not in self._tasks:
-            self._tasks[endpoint] = asyncio.create_task(self._followed(endpoint, self._request.access_for(instance)))
+            followed = self._followed(endpoint, self._request.access_for(instance))
+            self._tasks[endpoint] = self._following.create_task(followed)
 
     def dismiss(self, instance: Instance) -> None:
         """Follow a backend no more, unless another key has its address."""
         self._known.pop(instance.identity, None)
         if all(known.endpoint != instance.endpoint for known in self._known.values()):
-            self._end(instance.endpoint)
-
-    async def aclose(self) -> None:
-        """Follow nobody any more."""
-        for endpoint in [*self._tasks]:
-            self._end(endpoint)
-        await asyncio.gather(*self._ending, return_exceptions=True)
-
-    def _end(self, endpoint: Endpoint) -> None:
-        task = self._tasks.pop(endpoint, None)
-        if task is not None:
-            task.cancel()
-            self._ending.add(task)
-            task.add_done_callback(self._ending.discard)
+            task = self._tasks.pop(instance.endpoint, None)
+            if task is not None:
+                task.cancel()
 
     async def _followed(self, endpoint: Endpoint, access: Access) -> None:
         from lbctl.rpc.health_follow import HealthFollower
 
         def tell(health: Health) -> None:
             shown = {each.service: each for each in self._known.values() if each.endpoint == endpoint}
-            for instance in shown.values():
-                self._show(Row(instance, health))
+            try:
+                for instance in shown.values():
+                    self._show(Row(instance, health))
+            except Exception as error:  # who calls this reads from a connection, and would take it for the end of that
+                if not self._unshown.done():
+                    self._unshown.set_exception(error)
 
         request = self._request
         await HealthFollower(

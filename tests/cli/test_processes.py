@@ -41,7 +41,10 @@ async def synced(etcd: Etcd) -> str:
     return f"synced at rev {(await etcd.status()).revision}: 1 instance"
 
 
-@pytest.mark.parametrize("command", [("watch", "echo", "--no-check"), ("ls", "echo", "-w")])
+ENDLESS = [("watch", "echo", "--no-check"), ("ls", "echo", "-w"), ("health", "echo", "--watch")]
+
+
+@pytest.mark.parametrize("command", ENDLESS, ids=lambda command: str(command[0]))
 async def test_what_prints_for_ever_ends_when_nobody_reads_it_any_more(command: tuple[str, ...], etcd: Etcd) -> None:
     await etcd.put(b"/services/echo/127.0.0.1:1", b"127.0.0.1:1|5")
     read_end, write_end = os.pipe()
@@ -53,6 +56,20 @@ async def test_what_prints_for_ever_ends_when_nobody_reads_it_any_more(command: 
         assert await end(process) == 141
         assert process.stderr is not None
         assert await process.stderr.read() == b""
+
+
+@pytest.mark.parametrize("command", ENDLESS, ids=lambda command: str(command[0]))
+async def test_what_prints_for_ever_ends_when_the_disk_is_full(command: tuple[str, ...], etcd: Etcd) -> None:
+    await etcd.put(b"/services/echo/127.0.0.1:1", b"127.0.0.1:1|5")
+    full = os.open("/dev/full", os.O_WRONLY)
+    async with lbctl("--endpoints", etcd.endpoints[0], *command, stdout=full) as process:
+        os.close(full)
+        assert await end(process) == 2
+        assert process.stderr is not None
+        said = await process.stderr.read()
+    assert said == (
+        b"error: cannot write the output: no space left on device\nhint: make room, or write it elsewhere\n"
+    )
 
 
 async def test_every_line_of_jsonl_fits_the_schema(etcd: Etcd) -> None:
