@@ -36,8 +36,27 @@ def payload_of(request: RequestFlags, data: DataFlags, streaming: Streaming, env
         given=Given(templates=not data.no_template, drawn=drawn, order=Order(data.data_order or Order.SEQUENTIAL)),
     )
     if data.mix is not None:
-        return replace(payload, mix=read_mix(data.mix, payload, environ if request.expand_headers else None))
-    return _with_data(payload, request, data)
+        mix = read_mix(data.mix, payload, environ if request.expand_headers else None)
+        for share in mix:
+            _check("--mix", share.payload)
+        return replace(payload, mix=mix)
+    payload = _with_data(payload, request, data)
+    _check("-D" if data.data_file is not None else "--binary-file" if data.binary_series else "-d", payload)
+    return payload
+
+
+def _check(option: str, payload: Payload) -> None:
+    """Raise UsageError for what is wrong with requests, whatever the method turns out to be."""
+    given = payload.given
+    if not (given.text or given.file or given.drawn):
+        return
+    from lbctl.load.requests.sources import check_headers, check_requests
+
+    check_headers(given)
+    try:
+        check_requests(given)
+    except UsageError as error:
+        raise UsageError(f"{option}: {error}", error.hint) from None
 
 
 def _with_data(payload: Payload, request: RequestFlags, data: DataFlags) -> Payload:

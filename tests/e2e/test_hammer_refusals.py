@@ -122,8 +122,8 @@ async def test_a_method_that_cannot_be_called_is_told_with_those_that_can(
 @pytest.mark.parametrize(
     ("data", "message"),
     [
-        ('{"message": }', "request is not valid JSON: line 1 column 13: expecting value"),
-        ('{"message": "a",\n "b" 1}', "request is not valid JSON: line 2 column 6: expecting ':' delimiter"),
+        ('{"message": }', "-d: request is not valid JSON: line 1 column 13: expecting value"),
+        ('{"message": "a",\n "b" 1}', "-d: request is not valid JSON: line 2 column 6: expecting ':' delimiter"),
         ('{"mesage": "a"}', 'test.Text has no field "mesage"; did you mean "message"?'),
         ('{"message": 5}', 'field "message" must be a string, not 5'),
         ("[1]", None),
@@ -141,7 +141,7 @@ async def test_bad_json_on_standard_input_is_told_by_that_name() -> None:
     async with echo_server() as endpoint:
         done = await hammer("--backends", str(endpoint), "shop", "Say", "-d", "@", stdin=b'{\n "message": x}')
     assert (done.status, done.out) == (2, "")
-    assert done.err.startswith("error: standard input is not valid JSON: line 2 column 13: expecting value")
+    assert done.err.startswith("error: -d: standard input is not valid JSON: line 2 column 13: expecting value")
 
 
 @pytest.mark.parametrize(

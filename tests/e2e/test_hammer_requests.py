@@ -176,7 +176,7 @@ async def test_a_mix_calls_every_method_with_what_is_its_own(tmp_path: Path) -> 
 @pytest.mark.parametrize(
     ("files", "options", "message"),
     [
-        ({"x.json": ""}, ("-D", "x.json"), "x.json is empty: there is no request in it"),
+        ({"x.json": ""}, ("-D", "x.json"), "-D: x.json is empty: there is no request in it"),
         (
             {"x.ndjson": '{"message": "a"}\n{"message": 5}\n'},
             ("-D", "x.ndjson"),
@@ -184,13 +184,17 @@ async def test_a_mix_calls_every_method_with_what_is_its_own(tmp_path: Path) -> 
         ),
         ({}, ("-D", "none"), "-D: cannot read none: no such file or directory"),
         ({}, ("-D", "x", "-d", "{}"), "-d and -D are two requests"),
-        ({}, ("-d", '{"message": "{{uid}}"}'), "request: {{uid}}: there is no uid; did you mean uuid?"),
+        ({}, ("-d", '{"message": "{{uid}}"}'), "-d: request: {{uid}}: there is no uid; did you mean uuid?"),
         ({}, ("-d", '{"count": "{{pick 1 x}}"}'), 'field "count" must be an integer from'),
         ({}, ("-H", "x: {{pick}}"), "metadata x: {{pick}}: pick takes at least 1 argument, not 0"),
         ({}, ("-d", "[]"), "request is empty: there is no request in it"),
         ({}, ("--data-order", "once"), "--data-order is for several requests"),
         ({"m.yaml": "- {method: Say, wieght: 2}"}, ("--mix", "m.yaml"), "--mix names the methods, and Say is one more"),
-        ({"x.bin": "\x05abc"}, ("--binary-file", "x.bin", "--binary-series"), "x.bin: message 1 at byte 0 is cut off"),
+        (
+            {"x.bin": "\x05abc"},
+            ("--binary-file", "x.bin", "--binary-series"),
+            "--binary-file: x.bin: message 1 at byte 0 is cut off",
+        ),
     ],
 )
 async def test_what_is_wrong_is_told_before_anything_is_sent(

@@ -10,20 +10,18 @@ from typing import Any, Final, NamedTuple
 from lbctl.errors import UsageError
 from lbctl.load.requests.columns import Columns
 from lbctl.load.requests.content import Content
-from lbctl.load.requests.forms import Form, Fresh, quoted, templates_in, understood
+from lbctl.load.requests.forms import Form, Fresh, templates_in, understood
 from lbctl.load.requests.given import Given, Order, Written
-from lbctl.load.requests.reading import KEPT, DataFile
-from lbctl.load.requests.records import Record, form_of, ndjson, rows, series, values
-from lbctl.load.requests.templates import Drawing, Names, Template, has_action, parse_template
-from lbctl.rpc.message import DuplicateKey, encode_value, next_value, parse_all
+from lbctl.load.requests.records import Record
+from lbctl.load.requests.sources import LISTS, Source, header_template
+from lbctl.load.requests.templates import Drawing, Names, has_action
+from lbctl.rpc.message import DuplicateKey, encode_value, next_value
 from lbctl.rpc.quick import encode_plain
 from lbctl.rpc.schema import Method
 from lbctl.wire.header_value import header_value
 from lbctl.wire.request import Headers
 
 SHUFFLED: Final = 4096  # records of a long file that the next is drawn from
-
-_LISTS: Final = ("google.protobuf.ListValue", "google.protobuf.Value")
 
 Keyed = Callable[[Content], bytes]
 
@@ -51,14 +49,13 @@ class Feed:
         known = {name for field in fields for name in (field.name, field.json_name)}
         self._beside = given.columns.keys() - known  # columns that are metadata and nothing else
         self._columns: Columns | None = None  # of a file of CSV, once it was begun
-        self._written = self._form()
-        self._headers = [(name, _header(name, text, self._names)) for name, text in given.drawn]
-        file = given.file
-        self._is_long = file is not None and file.size > KEPT
-        if not self._is_long:
-            self._kept = list(map(self._prepared, self._records()))
+        self._source = Source(given, method)
+        self._written = self._source.written
+        self._headers = [(name, header_template(name, text, self._names)) for name, text in given.drawn]
+        if not self._source.is_long:
+            self._kept = list(map(self._prepared, self._source.records()))
             if not self._kept:
-                raise self._empty()
+                raise self._source.empty()
 
     @property
     def method(self) -> Method | None:
@@ -103,14 +100,14 @@ class Feed:
                 yield prepared.fixed or self._content(prepared, drawing)
                 drawing.number += 1
             if not count:
-                raise self._empty()
+                raise self._source.empty()
             if once:
                 return
 
     def _pass(self, drawing: Drawing) -> Iterable[Prepared]:
         kept, by_chance = self._kept, self._given.order is Order.RANDOM
         if kept is None:
-            records = self._records()
+            records = self._source.records()
             return map(self._prepared, _shuffled(records, drawing) if by_chance else records)
         if not by_chance:
             return kept
@@ -127,54 +124,10 @@ class Feed:
     def _with_key(self, content: Content) -> Content:
         return content if self._keyed is None else content._replace(key=self._keyed(content))
 
-    def _form(self) -> Written:
-        given = self._given
-        if given.raw is not None:
-            return Written.SERIES
-        if given.file is None:
-            return Written.JSON
-        if given.written is not None:
-            return given.written
-        chunks = given.file.chunks()
-        try:
-            return form_of(given.file.name, next(chunks, b""))
-        finally:
-            chunks.close()  # type: ignore[attr-defined]  # a generator
-
-    def _records(self) -> Iterator[Record]:
-        """One pass over what was given."""
-        given = self._given
-        if given.raw is not None:
-            return iter((Record(0, given.raw),))
-        if given.file is None:
-            return self._of_text(given.text or "{}")
-        if given.file.size <= KEPT and self._written is Written.JSON:
-            return self._of_text(_text(given.file))  # as a whole, so that bare actions are seen
-        name, chunks = given.source, given.file.chunks()
-        if self._written is Written.NDJSON:
-            return ndjson(chunks, name, _quoted if given.templates else str)
-        readers = {Written.CSV: rows, Written.SERIES: series, Written.JSON: values}
-        return readers[self._written](chunks, name)
-
-    def _of_text(self, text: str) -> Iterator[Record]:
-        found = parse_all(_quoted(text) if self._given.templates else text, self._given.source)
-        if len(found) == 1 and isinstance(found[0], list) and not self._is_list():
-            streams = self._method is not None and self._method.client_streaming and self._given.file is None
-            found = found if streams else found[0]
-        elif self._method is not None and self._method.client_streaming and self._given.file is None:
-            found = [found]  # one after the other: the messages of one stream
-        many = len(found) > 1
-        drawn = has_action(text)
-        return (Record(number if many else 0, value, drawn) for number, value in enumerate(found, 1))
-
-    def _is_list(self) -> bool:
-        """Whether the JSON of a message may be an array."""
-        return self._method is not None and self._method.input_type.full_name in _LISTS
-
     def _prepared(self, record: Record) -> Prepared:
         if self._written is Written.SERIES:
             return self._finished((record.value,), ())
-        place = self._place(record)
+        place = self._source.place(record)
         value, metadata = self._split(record, place)
         method = self._method
         assert method is not None
@@ -198,18 +151,9 @@ class Feed:
         if drawn and self._given.templates:
             value = understood(value, self._names, place)
             if next(templates_in(value), None) is not None:
-                return (Fresh if self._is_long else Form)(method, value, place)
+                return (Fresh if self._source.is_long else Form)(method, value, place)
         octets = encode_plain(method.input_type, value)
         return encode_value(method, value, source=place) if octets is None else octets
-
-    def _place(self, record: Record) -> str:
-        """What errors call a record."""
-        given = self._given
-        if given.file is not None and (self._written is not Written.JSON or given.file.size > KEPT):
-            return f"{given.source}: line {record.place}"
-        if not record.place:
-            return given.source
-        return f"message {record.place}" if given.source == "request" else f"{given.source}: message {record.place}"
 
     def _split(self, record: Record, place: str) -> tuple[Any, Headers]:
         """The message as JSON, and the metadata that is beside it."""
@@ -247,11 +191,6 @@ class Feed:
         """The JSON without what is metadata and no field of the message."""
         return {name: item for name, item in value.items() if name not in self._beside}
 
-    def _empty(self) -> UsageError:
-        given = self._given
-        what = {Written.CSV: "row under its header", Written.SERIES: "message"}.get(self._written, "request")
-        return UsageError(f"{given.source} is empty: there is no {what} in it")
-
 
 def varies(given: Given, text: str | None, method: Method) -> bool:
     """Whether the calls of a method may differ; what they have in common then is only known when each is made."""
@@ -266,34 +205,12 @@ def _several(text: str, method: Method) -> bool:
     """Whether a text is several messages: an array of them, or one after the other."""
     bare = text.lstrip()
     if bare.startswith("["):
-        return method.input_type.full_name not in _LISTS
+        return method.input_type.full_name not in LISTS
     try:
         _, end = next_value(bare, 0)
     except (ValueError, RecursionError, DuplicateKey):
         return False
     return bare[end:].lstrip()[:1] in ("{", "[")
-
-
-def _text(file: DataFile) -> str:
-    try:
-        return file.read().decode("utf-8-sig")
-    except UnicodeDecodeError as error:
-        raise UsageError(f"{file.name} is not UTF-8 text (byte {error.start})") from None
-
-
-def _quoted(text: str) -> str:
-    return quoted(text) if has_action(text) else text
-
-
-def _header(name: bytes, text: str, names: Names) -> Template:
-    """A header value with actions in it, every extreme of which can be sent. Raises UsageError."""
-    try:
-        template = parse_template(text, names)
-    except ValueError as error:
-        raise UsageError(f"metadata {name.decode()}: {error}", "--no-template sends {{...}} as it stands") from None
-    for number in range(template.trials):
-        header_value(name.decode(), template.trial(number))
-    return template
 
 
 def _shuffled(records: Iterator[Record], drawing: Drawing) -> Iterator[Record]:
