@@ -35,7 +35,7 @@ EXAMPLES = (
     "lbctl health echo --watch",
     "lbctl health --backends 127.0.0.1:50051,127.0.0.1:50052 --strict",
 )
-FORMATS = ("table", "wide", "json", "yaml", "csv")
+FORMATS = ("table", "wide", "json", "yaml", "csv", "name")
 _PANEL: Final = "Health"
 
 
@@ -160,7 +160,7 @@ def _print(found: Checkup, settings: Settings, caps: Caps, *, one: bool) -> None
 def _text(found: Checkup, settings: Settings, caps: Caps, *, one: bool) -> tuple[str, list[str]]:
     """The result in the format asked for, and the columns that had no room."""
     from lbctl.view import output
-    from lbctl.view.health import health_csv, health_document, health_table
+    from lbctl.view.health import health_csv, health_document, health_names, health_table
     from lbctl.view.services import Look
 
     match settings.output:
@@ -170,6 +170,8 @@ def _text(found: Checkup, settings: Settings, caps: Caps, *, one: bool) -> tuple
             return output.as_yaml(health_document(found)), []
         case "csv":
             return health_csv(found, headers=not settings.no_headers), []
+        case "name":
+            return health_names(found), []
     if not found.rows:
         return "", []
     wide = settings.output == "wide"

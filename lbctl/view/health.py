@@ -55,6 +55,11 @@ def health_row(row: Row, at: datetime, style: Style) -> str:
     return f"{at:%H:%M:%S}  {word}  {where}  {clean(row.health.detail)}".rstrip()
 
 
+def health_names(checkup: Checkup) -> str:
+    """Bare addresses of those that were asked, each once, one per line."""
+    return "\n".join(dict.fromkeys(clean(row.instance.address) for row in checkup.rows))
+
+
 def health_document(checkup: Checkup) -> Document:
     """The document of ``-o json``."""
     return {

@@ -74,3 +74,10 @@ def test_services_of_broken_keys_alone_are_no_empty_registry(lbctl: Lbctl, keys:
     keys({f"/services/{name}/10.0.0.1:80": "10.0.0.1:80|-1" for name in ("echo", "shop")})
     said = lbctl("health")
     assert (said.status, said.err.splitlines()[0]) == (4, "error: none of 2 services has usable instances")
+
+
+def test_bare_addresses_are_for_pipes_each_once(lbctl: Lbctl, keys: Keys) -> None:
+    keys({f"/services/{name}/127.0.0.1:{port}": f"127.0.0.1:{port}|1" for name, port in (("a", 1), ("b", 1), ("b", 2))})
+    assert lbctl("health", "-o", "name", "--exit-zero").out == "127.0.0.1:1\n127.0.0.1:2\n"
+    said = lbctl("health", "b", "-o", "name", "-q")
+    assert (said.status, said.out, said.err) == (1, "127.0.0.1:1\n127.0.0.1:2\n", "")
