@@ -87,7 +87,7 @@ def hammer(
         searching = replace(searching, rest_s=2 * LOOK_S)
     asked = Asked(load, request, stream, connection, hash_keys, again, guards, pacing, data)
     wanted = replace(
-        named.applied(build(service, method, asked, settings, os.environ), quiet=settings.quiet),
+        named.applied(build(service, method, asked, settings, os.environ), quiet=settings.quiet or settings.no_input),
         thresholds=thresholds_of(verdict, settings),
         abort_on=conditions_of(verdict, settings) if searching is None else (),
         searching=searching,

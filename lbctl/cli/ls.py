@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 from lbctl.cli.arguments import AnyServiceArgument
 from lbctl.cli.explaining import explain_key
 from lbctl.cli.help import Command
-from lbctl.cli.ls_options import Check, Everything, Expect, Explain, Follow, Label, Sort
+from lbctl.cli.ls_options import Check, Everything, ExitZero, Expect, Explain, Follow, Label, Sort
 from lbctl.cli.options import with_settings
 from lbctl.cli.settings import Settings
 from lbctl.errors import ExitCode, UsageError
@@ -50,6 +50,7 @@ def ls(
     watch: Follow = False,
     expect: Expect = None,
     *,
+    exit_zero: ExitZero = False,
     everything: Everything = False,
     explain: Explain = None,
     settings: Settings,
@@ -82,7 +83,8 @@ def ls(
         expected=None if expect is None else _expected(expect, service, watch=watch, output=settings.output),
         again=same,
     )
-    return _list(etcd_config(settings), request, LsPrinter(settings, caps, same, sort or ""), watch=watch)
+    status = _list(etcd_config(settings), request, LsPrinter(settings, caps, same, sort or ""), watch=watch)
+    return ExitCode.OK if exit_zero and status == ExitCode.CHECK_FAILED else status
 
 
 def _is_checked(service: str | None, asked: bool | None, settings: Settings) -> bool:

@@ -50,6 +50,7 @@ Expect = Annotated[
         metavar="FILE",
     ),
 ]
+ExitZero = Annotated[bool, switch("--exit-zero", text="exit status 0 whatever --expect finds")]
 Everything = Annotated[bool, switch("--all", text="also what may be a service, and every key that is none")]
 Explain = Annotated[
     str | None,

@@ -178,6 +178,9 @@ class _Common:
     quiet: Annotated[
         bool | None, switch("-q", "--quiet", text="no notes, warnings or hints on standard error", panel=_SHOW)
     ]
+    no_input: Annotated[
+        bool | None, switch("--no-input", text="ask nothing: what would be asked about is refused", panel=_SHOW)
+    ]
     verbose: Annotated[
         int,
         typer.Option(

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import sys
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Annotated, Any, Final
@@ -151,7 +150,7 @@ def register(
     if (
         found.there is not None
         and not write.yes
-        and not _agreed(printer, shown, again(settings).command("ls", service))
+        and not _agreed(printer, shown, again(settings).command("ls", service), can_ask=settings.can_ask())
     ):
         return ExitCode.CHECK_FAILED
     if how.once:
@@ -220,12 +219,12 @@ def _refuse_contradictions(how: RegisterFlags, command: Sequence[str], write: Wr
         raise read_only(settings)
 
 
-def _agreed(printer: ChangePrinter, shown: ChangeReport, look: str) -> bool:
+def _agreed(printer: ChangePrinter, shown: ChangeReport, look: str, *, can_ask: bool) -> bool:
     """Whether a key that is there may be taken over; ``look`` is a command that shows it."""
     from lbctl.redaction import masked_text
 
     (row,) = shown.rows
-    if not sys.stdin.isatty():
+    if not can_ask:
         raise UsageError(
             f"{masked_text(row.key)} is registered already: {masked_text(row.value or '')}",
             f"-y takes it over; {look} shows its lease",

@@ -111,6 +111,7 @@ SETTINGS = (
     Setting("color", _color, None, ("LBCTL_COLOR",), "color"),
     Setting("ascii", truth, False, ("LBCTL_ASCII",), "ascii"),
     Setting("quiet", truth, False, (), "quiet"),
+    Setting("no_input", truth, False, ("LBCTL_NO_INPUT",), "no_input"),
     Setting("verbose", _level, 0, (), "verbose"),
     Setting("log_file", _text, None, ("LBCTL_LOG_FILE",), "log_file"),
     Setting("policy", _text, None, ("LBCTL_POLICY",), "policy"),
@@ -178,6 +179,7 @@ class Settings:
     color: str | None  # always | never | auto; None: the environment decides
     ascii: bool
     quiet: bool
+    no_input: bool  # nobody is asked anything
     verbose: int
     log_file: Path | None
     policy: str | None
@@ -211,6 +213,10 @@ class Settings:
             )
         return replace(self, output=self.output or allowed[0])
 
+    def can_ask(self) -> bool:
+        """Whether somebody may be asked, and there is a terminal to answer from."""
+        return not self.no_input and sys.stdin is not None and sys.stdin.isatty()
+
     def credentials(self) -> tuple[str, str] | None:
         """User and password for etcd, or None; asks on a terminal when only the user is known."""
         if self.user is None:
@@ -222,7 +228,7 @@ class Settings:
             return name, _read_password(self.password_file)
         if self.secret is not None:
             return name, self.secret
-        if not sys.stdin.isatty():
+        if not self.can_ask():
             raise UsageError(f"--user {name} needs a password", "give --password-file FILE (- reads standard input)")
         from getpass import getpass
 

@@ -144,8 +144,9 @@ def refuse_unasked(write: WriteFlags, settings: Settings) -> None:
         return
     if settings.read_only:
         raise read_only(settings)
-    if not write.yes and not sys.stdin.isatty():
-        raise UsageError("standard input is no terminal, so nobody can be asked", "give -y to write, or --dry-run")
+    if not write.yes and not settings.can_ask():
+        why = settings.origins.get("no_input") if settings.no_input else "standard input is no terminal"
+        raise UsageError(f"{why}, so nobody can be asked", "give -y to write, or --dry-run")
 
 
 def instances(count: int) -> str:

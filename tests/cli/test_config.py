@@ -287,6 +287,18 @@ def test_a_named_file_that_does_not_exist_is_refused(tmp_path: Path) -> None:
         read_config([tmp_path], named_by({"LBCTL_CONFIG": "x"}, flag=False))
 
 
+def test_nobody_is_asked_for_a_password_who_does_not_want_to_be(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("sys.stdin.isatty", lambda: True)
+    assert resolve({}, {}, {}).can_ask()
+    for settings in (
+        resolve({"user": "root"}, {"LBCTL_NO_INPUT": "1"}, {}),
+        resolve({"user": "root", "no_input": True}, {}, {}),
+    ):
+        assert not settings.can_ask()
+        with pytest.raises(UsageError, match="--user root needs a password"):
+            settings.credentials()
+
+
 def test_a_certificate_without_its_key_is_refused() -> None:
     with pytest.raises(UsageError, match="--cert and --key belong together"):
         resolve({"cert": "c.pem"}, {}, {})

@@ -44,6 +44,7 @@ def test_the_missing_and_the_unexpected_are_rows_and_exit_status_1(lbctl: Lbctl,
     said = lbctl("ls", "echo", "--expect", "some.json")
     assert said.status == 1
     assert said.err == "1 of 3 expected backends registered; 2 not expected\n"
+    assert lbctl("ls", "echo", "--expect", "some.json", "--exit-zero") == (0, said.out, said.err)
     assert [line.split() for line in said.out.split("\n\n")[2].splitlines()] == [
         ["EXPECTATION", "FINDING", "HEALTH", "RTT", "KEY"],
         ["10.0.0.9:80", "its", "key", "is", "unusable", "-", "-", "/services/echo/10.0.0.9:80"],

@@ -81,6 +81,7 @@ def test_taking_the_last_instance_out_is_warned_of(lbctl: Lbctl, keys: Keys) -> 
     ("arguments", "status", "message", "hint"),
     [
         ((f"{A}=1",), 2, "standard input is no terminal, so nobody can be asked", "give -y to write, or --dry-run"),
+        ((f"{A}=1", "--no-input"), 2, "--no-input, so nobody can be asked", "give -y to write, or --dry-run"),
         ((), 2, "which weight? give ADDRESS=WEIGHT", "or let it be found: --auto"),
         ((A, "-y"), 2, f"'{A}' is not ADDRESS=WEIGHT (for example 10.0.0.11:50051=3)", ""),
         ((f"{A}=-1", "-y"), 2, "weight -1 is negative (0 keeps an instance listed and never picked)", ""),
