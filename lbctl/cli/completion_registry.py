@@ -111,7 +111,7 @@ def methods_of(typed: Typed) -> Methods:
     ]
     kept = cache.get(question)
     if kept is None:
-        import lbctl.rpc.offers  # noqa: F401 - likewise
+        import lbctl.rpc.schemas.offers  # noqa: F401 - likewise
 
         kept = budget().run(_ask(instances, settings))
         if not kept:
@@ -246,7 +246,7 @@ def _callable(typed: Typed) -> list[Instance]:
 async def _ask(instances: Iterable[Instance], settings: Settings) -> list[tuple[str, str]]:
     """The methods as the first backend has them that tells."""
     from lbctl.commands.reach import Reaching
-    from lbctl.rpc.offers import described
+    from lbctl.rpc.schemas.offers import described
 
     reaching = Reaching(settings.reach, discovered=settings.reach.authority is None)
     tasks = [

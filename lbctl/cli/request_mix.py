@@ -134,7 +134,7 @@ class _Entry:
         return self._with_data(self._with_check(payload), given[0] if given else "")
 
     def _with_check(self, payload: Payload) -> Payload:
-        from lbctl.rpc.check import parse_check
+        from lbctl.rpc.messages.check import parse_check
 
         if "check" not in self._entry:
             return payload

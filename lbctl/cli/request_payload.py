@@ -14,7 +14,7 @@ from lbctl.cli.request_options import RequestFlags
 from lbctl.commands.calling import Payload, Streaming
 from lbctl.errors import UsageError
 from lbctl.load.requests.given import Given, Order, Written
-from lbctl.rpc.check import parse_check
+from lbctl.rpc.messages.check import parse_check
 
 _BINARY: Final = "-bin"
 

@@ -12,7 +12,7 @@ from lbctl.errors import UsageError
 from lbctl.load.requests.content import Content
 from lbctl.load.requests.given import Given, Written
 from lbctl.model import Reply
-from lbctl.rpc.schema import Method
+from lbctl.rpc.schemas.schema import Method
 from lbctl.wire.request import Headers, Stream, fitting, framed
 
 if TYPE_CHECKING:
@@ -131,7 +131,7 @@ def undescribed(payload: Payload, method: str | None) -> Calling | None:
 def described(payload: Payload, method: Method) -> Calling:
     """The call of a method whose schema is known. Raises UsageError for what does not fit it."""
     from lbctl.load.requests.feed import varies
-    from lbctl.rpc.check import compile_check
+    from lbctl.rpc.messages.check import compile_check
 
     name, sides = method.full_name, (method.client_streaming, method.server_streaming)
     judge = compile_check(payload.check, method, payload.check_is) if payload.check is not None else None
@@ -189,7 +189,7 @@ def mix_of(parts: Sequence[tuple[Share, Calling]]) -> Calling:
 
 def _messages(payload: Payload, method: Method) -> tuple[bytes, ...]:
     """The messages that are given for one call."""
-    from lbctl.rpc.message import encode, encode_all
+    from lbctl.rpc.messages.message import encode, encode_all
 
     if payload.raw is not None:
         return (payload.raw,)

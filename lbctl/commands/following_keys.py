@@ -13,7 +13,7 @@ from lbctl.clock import Clock
 from lbctl.commands.calling import Calling, Payload, Share, about
 from lbctl.errors import UsageError
 from lbctl.load.requests.content import Content
-from lbctl.rpc.schema import Method
+from lbctl.rpc.schemas.schema import Method
 from lbctl.wire.request import Headers
 
 if TYPE_CHECKING:
@@ -124,7 +124,7 @@ def _keyed(source: Source, metadata: Headers, method: Method | None) -> Keyed:
             f"{option} needs a method that a backend describes",
             "raw bytes have no fields: give the message with -d, or another source of keys",
         )
-    from lbctl.rpc.field import text_at
+    from lbctl.rpc.messages.field import text_at
 
     kind = method.input_type
     return lambda content: text_at(kind, content.messages[0] if content.messages else b"", source.name, option=option)

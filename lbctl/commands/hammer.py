@@ -45,7 +45,7 @@ from lbctl.suggestion import Again
 from lbctl.wire.request import Request
 
 if TYPE_CHECKING:
-    from lbctl.rpc.schema import Method
+    from lbctl.rpc.schemas.schema import Method
 
 _SCHEMA_TIMEOUT_S: Final = 3.0
 _PROBE_TIMEOUT_S: Final = 1.0
@@ -344,7 +344,7 @@ async def _described(request: Hammer, service: Service, reaching: Reaching, tell
 
 async def _method(request: Hammer, name: str | None, service: Service, reaching: Reaching, tell: Tell) -> Method:
     """What a backend says of a method of this name."""
-    from lbctl.rpc.reflection import load_method
+    from lbctl.rpc.schemas.reflection import load_method
 
     instances = {instance.endpoint: instance for instance in reversed(service.instances)}
     found = await load_method(

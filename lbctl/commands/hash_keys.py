@@ -52,7 +52,7 @@ def _constant(source: Source, payload: Payload, calling: Calling) -> bytes:
             f"--hash-key {source.spelled} needs a method that a backend describes",
             "raw bytes have no fields: give the message with -d, or another source of keys",
         )
-    from lbctl.rpc.field import text_at
+    from lbctl.rpc.messages.field import text_at
 
     return text_at(calling.schema.input_type, calling.message, source.name, option=f"--hash-key {source.spelled}")
 

@@ -18,9 +18,9 @@ from lbctl.load.batch import Batch, Laden
 from lbctl.load.requests.content import Content
 from lbctl.load.requests.given import Given, Order
 from lbctl.model import Code, Origin, Reply
-from lbctl.rpc.message import encode
+from lbctl.rpc.messages.message import encode
 from tests.fakes import FakeClock
-from tests.rpc.schemas import KITCHEN_SINK
+from tests.rpc.protos import KITCHEN_SINK
 
 PLAIN = Calling("t.Service/Method", b"")
 

@@ -12,8 +12,8 @@ from typing import Any, NamedTuple
 import grpc
 import pytest
 
-from lbctl.rpc.message import decode
-from lbctl.rpc.schema import build_method
+from lbctl.rpc.messages.message import decode
+from lbctl.rpc.schemas.schema import build_method
 from tests.e2e.runs import Ended, hammer
 from tests.rpc.servers import V1, Reflection, echo_files, reflecting, serving
 

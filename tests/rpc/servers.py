@@ -23,7 +23,7 @@ from grpc_reflection.v1alpha.reflection_pb2 import (
 )
 
 from lbctl.model import Endpoint
-from lbctl.rpc.schema import find_service
+from lbctl.rpc.schemas.schema import find_service
 
 V1 = "grpc.reflection.v1.ServerReflection"
 V1ALPHA = "grpc.reflection.v1alpha.ServerReflection"

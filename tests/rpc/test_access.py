@@ -19,7 +19,7 @@ from lbctl.rpc import health
 from lbctl.rpc.access import Access
 from lbctl.rpc.health import Prober, Status
 from lbctl.rpc.options import ConnectionOptions, Secure
-from lbctl.rpc.reflection import load_method
+from lbctl.rpc.schemas.reflection import load_method
 from lbctl.rpc.tls import Credentials, TlsOptions
 from lbctl.wire.limits import Limits
 from tests.rpc.servers import (
@@ -166,6 +166,6 @@ async def test_a_backend_that_is_called_otherwise_from_now_on_gets_another_conne
 
 
 def test_nothing_of_it_needs_grpcio() -> None:
-    modules = "lbctl.rpc.access, lbctl.rpc.health, lbctl.rpc.reflection, lbctl.rpc.probe"
+    modules = "lbctl.rpc.access, lbctl.rpc.health, lbctl.rpc.schemas.reflection, lbctl.rpc.probe"
     code = f"import sys, {modules}; sys.exit('grpc' in sys.modules)"
     assert subprocess.run([sys.executable, "-c", code], check=False).returncode == 0

@@ -10,7 +10,7 @@ from lbctl.doctor.case import Case
 from lbctl.doctor.evidence.health import reachable
 from lbctl.model import Endpoint
 from lbctl.rpc.access import Access
-from lbctl.rpc.offers import offered
+from lbctl.rpc.schemas.offers import offered
 
 _AT_ONCE: Final = 32
 

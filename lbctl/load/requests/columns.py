@@ -13,8 +13,8 @@ from google.protobuf.descriptor import Descriptor, FieldDescriptor
 from lbctl.errors import UsageError
 from lbctl.load.requests.forms import quoted
 from lbctl.load.requests.templates import has_action
-from lbctl.rpc.message import parse
-from lbctl.rpc.mistake import SPECIAL
+from lbctl.rpc.messages.message import parse
+from lbctl.rpc.messages.mistake import SPECIAL
 from lbctl.rpc.quick import INTEGERS
 
 F: Final = FieldDescriptor

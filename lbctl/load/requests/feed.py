@@ -15,9 +15,9 @@ from lbctl.load.requests.given import Given, Order, Written
 from lbctl.load.requests.records import Record
 from lbctl.load.requests.sources import LISTS, Source, header_template
 from lbctl.load.requests.templates import Drawing, Names, has_action
-from lbctl.rpc.message import DuplicateKey, encode_value, next_value
+from lbctl.rpc.messages.message import DuplicateKey, encode_value, next_value
 from lbctl.rpc.quick import encode_plain
-from lbctl.rpc.schema import Method
+from lbctl.rpc.schemas.schema import Method
 from lbctl.wire.header_value import header_value
 from lbctl.wire.request import Headers
 

@@ -18,9 +18,9 @@ from google.protobuf.message_factory import GetMessageClass
 
 from lbctl.errors import UsageError
 from lbctl.load.requests.templates import Drawing, Names, Template, has_action, parse_template
-from lbctl.rpc.message import encode_like, encode_value
+from lbctl.rpc.messages.message import encode_like, encode_value
 from lbctl.rpc.quick import INTEGERS, encode_plain
-from lbctl.rpc.schema import Method
+from lbctl.rpc.schemas.schema import Method
 
 MOST_TRIALS: Final = 256
 _BARE: Final = "\x00"  # in front of an action that stood outside quotes

@@ -14,7 +14,7 @@ from typing import Any, Final, NamedTuple
 from lbctl.errors import UsageError
 from lbctl.load.requests.given import Written
 from lbctl.load.requests.templates import has_action
-from lbctl.rpc.message import explained, next_value, parse
+from lbctl.rpc.messages.message import explained, next_value, parse
 
 MOST: Final = 64 << 20  # octets or characters of one record
 _NEAR: Final = 32  # characters from the end of a text where a value that is cut off is noticed

@@ -12,8 +12,8 @@ from lbctl.load.requests.given import Given, Written
 from lbctl.load.requests.reading import KEPT, DataFile
 from lbctl.load.requests.records import Record, form_of, ndjson, rows, series, values
 from lbctl.load.requests.templates import Names, Template, has_action, parse_template
-from lbctl.rpc.message import parse_all
-from lbctl.rpc.schema import Method
+from lbctl.rpc.messages.message import parse_all
+from lbctl.rpc.schemas.schema import Method
 from lbctl.wire.header_value import header_value
 
 LISTS: Final = ("google.protobuf.ListValue", "google.protobuf.Value")

@@ -20,9 +20,9 @@ from lbctl.load.requests.given import Given, Order, Written
 from lbctl.load.requests.reading import KEPT, DataFile
 from lbctl.load.requests.supply import Supply
 from lbctl.load.requests.templates import Drawing
-from lbctl.rpc.message import decode
+from lbctl.rpc.messages.message import decode
 from tests.fakes import FakeClock
-from tests.rpc.schemas import KITCHEN_SINK
+from tests.rpc.protos import KITCHEN_SINK
 
 
 def drawing(seed: int = 1) -> Drawing:

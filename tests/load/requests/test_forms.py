@@ -10,9 +10,9 @@ import pytest
 from lbctl.errors import UsageError
 from lbctl.load.requests.forms import Form, quoted, understood
 from lbctl.load.requests.templates import Drawing, Names
-from lbctl.rpc.message import decode, parse
+from lbctl.rpc.messages.message import decode, parse
 from tests.fakes import FakeClock
-from tests.rpc.schemas import KITCHEN_SINK
+from tests.rpc.protos import KITCHEN_SINK
 
 
 def form(text: str) -> Form:

@@ -8,9 +8,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from lbctl.errors import UsageError
-from lbctl.rpc.message import encode_value
+from lbctl.rpc.messages.message import encode_value
 from lbctl.rpc.quick import encode_plain
-from tests.rpc.schemas import KITCHEN_SINK, REQUIRED
+from tests.rpc.protos import KITCHEN_SINK, REQUIRED
 
 SCALARS = (
     st.none() | st.booleans() | st.integers(-(2**70), 2**70) | st.floats() | st.text(max_size=4) | st.just("GREEN")

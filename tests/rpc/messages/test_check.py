@@ -12,8 +12,8 @@ from google.protobuf.message import Message
 from lbctl.demo.protos import echo_pb2
 from lbctl.errors import UsageError
 from lbctl.model import Code, Origin, Reply
-from lbctl.rpc.check import compile_check
-from lbctl.rpc.schema import Method
+from lbctl.rpc.messages.check import compile_check
+from lbctl.rpc.schemas.schema import Method
 
 SAID = echo_pb2.SayReply(message="hi", backend="x:1", sequence=5, index=2)
 FIELD = FieldDescriptorProto(name="x", type=FieldDescriptorProto.TYPE_STRING)

@@ -13,8 +13,8 @@ from google.protobuf.message import DecodeError, EncodeError, Message
 from google.protobuf.message_factory import GetMessageClass
 
 from lbctl.errors import CannotCall, UsageError
-from lbctl.rpc.mistake import find_mistake
-from lbctl.rpc.schema import Method
+from lbctl.rpc.messages.mistake import find_mistake
+from lbctl.rpc.schemas.schema import Method
 
 # Beyond this no protobuf integer fits, and below 2**53 a float is exact.
 MAX_INTEGER: Final = 2**64

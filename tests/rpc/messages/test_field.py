@@ -5,9 +5,9 @@ from __future__ import annotations
 import pytest
 
 from lbctl.errors import UsageError
-from lbctl.rpc.field import text_at
-from lbctl.rpc.message import encode
-from tests.rpc.schemas import KITCHEN_SINK
+from lbctl.rpc.messages.field import text_at
+from lbctl.rpc.messages.message import encode
+from tests.rpc.protos import KITCHEN_SINK
 
 
 def found(text: str, path: str) -> bytes:

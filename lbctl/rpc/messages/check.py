@@ -17,8 +17,8 @@ from google.protobuf.message_factory import GetMessageClass
 
 from lbctl.errors import UsageError
 from lbctl.model import Code, Origin, Reply
-from lbctl.rpc.check_terms import Mistake, term
-from lbctl.rpc.schema import Method
+from lbctl.rpc.messages.check_terms import Mistake, term
+from lbctl.rpc.schemas.schema import Method
 
 LONGEST: Final = 1000
 OPTION: Final = "--check"

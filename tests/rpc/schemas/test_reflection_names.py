@@ -6,7 +6,7 @@ import pytest
 from google.protobuf.descriptor_pb2 import MethodDescriptorProto
 
 from lbctl.errors import NotFound, UsageError
-from lbctl.rpc.lookup import Catalog, Name, choose, described, listed, parse, places
+from lbctl.rpc.schemas.lookup import Catalog, Name, choose, described, listed, parse, places
 
 
 def catalog(*names: str) -> Catalog:

@@ -6,9 +6,9 @@ import pytest
 from google.protobuf.descriptor_pb2 import FieldDescriptorProto, FileDescriptorProto
 
 from lbctl.errors import CannotCall, UsageError
-from lbctl.rpc.message import encode
-from lbctl.rpc.reflection import load_method
-from lbctl.rpc.schema import build_method, missing_imports, missing_types, well_known
+from lbctl.rpc.messages.message import encode
+from lbctl.rpc.schemas.reflection import load_method
+from lbctl.rpc.schemas.schema import build_method, missing_imports, missing_types, well_known
 from tests.rpc.servers import V1, Reflection, echo_files, reflecting, serving
 
 F = FieldDescriptorProto

@@ -5,8 +5,8 @@ from __future__ import annotations
 import pytest
 
 from lbctl.errors import ExitCode, UsageError
-from lbctl.rpc.message import encode
-from tests.rpc.schemas import KITCHEN_SINK, REQUIRED
+from lbctl.rpc.messages.message import encode
+from tests.rpc.protos import KITCHEN_SINK, REQUIRED
 
 INT32 = "an integer from -2147483648 to 2147483647"
 INT64 = "an integer from -9223372036854775808 to 9223372036854775807"

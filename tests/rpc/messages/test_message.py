@@ -7,8 +7,8 @@ from typing import Any
 import pytest
 
 from lbctl.errors import CannotCall, UsageError
-from lbctl.rpc.message import decode, encode, encode_all
-from tests.rpc.schemas import KITCHEN_SINK
+from lbctl.rpc.messages.message import decode, encode, encode_all
+from tests.rpc.protos import KITCHEN_SINK
 
 
 @pytest.mark.parametrize("text", [None, "", "  \n", "{}"])

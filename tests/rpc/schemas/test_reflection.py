@@ -7,8 +7,8 @@ import pytest
 from google.protobuf import descriptor_pool
 
 from lbctl.errors import CannotCall, NotFound, UsageError
-from lbctl.rpc.message import encode
-from lbctl.rpc.reflection import load_method
+from lbctl.rpc.messages.message import encode
+from lbctl.rpc.schemas.reflection import load_method
 from tests.rpc.servers import HEALTH, V1, V1ALPHA, Reflection, echo_files, failing, health_of, reflecting, serving
 
 LISTING = ["test.Echo", "test.Admin", V1, HEALTH]

@@ -11,7 +11,7 @@ from grpc_reflection.v1alpha.reflection_pb2 import ServerReflectionRequest, Serv
 
 from lbctl.model import Code, Origin, Reply
 from lbctl.rpc.obstacle import told
-from lbctl.rpc.schema import find_service, missing_imports, missing_types, well_known
+from lbctl.rpc.schemas.schema import find_service, missing_imports, missing_types, well_known
 
 if TYPE_CHECKING:
     from google.protobuf.descriptor_pb2 import MethodDescriptorProto

@@ -11,7 +11,7 @@ from google.protobuf import json_format
 from google.protobuf.descriptor import Descriptor, FieldDescriptor
 from google.protobuf.message_factory import GetMessageClass
 
-from lbctl.rpc.schema import is_placeholder
+from lbctl.rpc.schemas.schema import is_placeholder
 
 MAX_SHOWN: Final = 40
 MAX_DEPTH: Final = 100

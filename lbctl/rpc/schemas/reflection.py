@@ -12,14 +12,15 @@ from grpc_health.v1 import health_pb2
 
 from lbctl.errors import CannotCall, LbctlError, NotFound, UsageError
 from lbctl.model import Code, Endpoint, Origin, Reply
-from lbctl.rpc import health, lookup
+from lbctl.rpc import health
 from lbctl.rpc.access import Access, AccessFor, plain
 from lbctl.rpc.caller import Caller
-from lbctl.rpc.conversation import Ask, Conversation, ReflectionFailed, converse
-from lbctl.rpc.lookup import HEALTH, Catalog, Name, Wanted
 from lbctl.rpc.obstacle import Kind, Obstacle, hint, is_late, listed, silent, told
 from lbctl.rpc.probe import connect
-from lbctl.rpc.schema import Method, build_method
+from lbctl.rpc.schemas import lookup
+from lbctl.rpc.schemas.conversation import Ask, Conversation, ReflectionFailed, converse
+from lbctl.rpc.schemas.lookup import HEALTH, Catalog, Name, Wanted
+from lbctl.rpc.schemas.schema import Method, build_method
 from lbctl.suggestion import PLAIN, Again
 
 MAX_BACKENDS: Final = 5

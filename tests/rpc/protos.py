@@ -6,7 +6,7 @@ from typing import Final
 
 from google.protobuf.descriptor_pb2 import DescriptorProto, FieldDescriptorProto, FileDescriptorProto
 
-from lbctl.rpc.schema import Method, build_method, well_known
+from lbctl.rpc.schemas.schema import Method, build_method, well_known
 
 F = FieldDescriptorProto
 WELL_KNOWN: Final = ("any", "duration", "struct", "timestamp", "wrappers")

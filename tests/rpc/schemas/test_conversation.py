@@ -14,7 +14,7 @@ from grpc_reflection.v1alpha.reflection_pb2 import (
 )
 
 from lbctl.model import Code, Origin, Reply
-from lbctl.rpc.conversation import MAX_FILES, PATHS, Conversation, ReflectionFailed, converse
+from lbctl.rpc.schemas.conversation import MAX_FILES, PATHS, Conversation, ReflectionFailed, converse
 
 LISTED = ServerReflectionResponse(
     list_services_response=ListServiceResponse(service=[ServiceResponse(name="a.S"), ServiceResponse(name="a.T")])

@@ -8,7 +8,7 @@ import pytest
 
 from lbctl.errors import CannotCall
 from lbctl.model import Endpoint
-from lbctl.rpc.reflection import load_method
+from lbctl.rpc.schemas.reflection import load_method
 from tests.rpc.servers import (
     V1,
     V1ALPHA,

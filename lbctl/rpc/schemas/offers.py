@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from lbctl.model import Endpoint
-from lbctl.rpc import lookup
 from lbctl.rpc.access import Access
-from lbctl.rpc.conversation import ReflectionFailed, converse
 from lbctl.rpc.probe import connect
-from lbctl.rpc.reflection import asking
+from lbctl.rpc.schemas import lookup
+from lbctl.rpc.schemas.conversation import ReflectionFailed, converse
+from lbctl.rpc.schemas.reflection import asking
 
 
 async def offered(endpoint: Endpoint, access: Access, *, timeout_s: float) -> tuple[str, ...] | None:

@@ -9,7 +9,19 @@ from dataclasses import dataclass
 from difflib import get_close_matches
 from typing import Any, Final
 
-from lbctl.rpc.check_kinds import BOOL, BYTES, FLOAT, INT, NULL, NUMBERS, STR, Kind, field_of, kind_of, message_kind
+from lbctl.rpc.messages.check_kinds import (
+    BOOL,
+    BYTES,
+    FLOAT,
+    INT,
+    NULL,
+    NUMBERS,
+    STR,
+    Kind,
+    field_of,
+    kind_of,
+    message_kind,
+)
 
 Value = Callable[[Any], Any]
 

@@ -1,0 +1,1 @@
+"""Who describes methods and their messages: server reflection, and files of descriptors."""
