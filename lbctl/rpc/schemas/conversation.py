@@ -7,11 +7,11 @@ from typing import TYPE_CHECKING, Final, Literal
 
 from google.protobuf.descriptor_pb2 import FileDescriptorProto
 from google.protobuf.message import DecodeError
-from grpc_reflection.v1alpha.reflection_pb2 import ServerReflectionRequest, ServerReflectionResponse
+from grpc_reflection.v1alpha.reflection_pb2 import ExtensionRequest, ServerReflectionRequest, ServerReflectionResponse
 
 from lbctl.model import Code, Origin, Reply
 from lbctl.rpc.obstacle import told
-from lbctl.rpc.schemas.schema import find_service, missing_imports, missing_types, well_known
+from lbctl.rpc.schemas.schema import find_file, find_service, missing_imports, missing_types, well_known
 
 if TYPE_CHECKING:
     from google.protobuf.descriptor_pb2 import MethodDescriptorProto
@@ -70,6 +70,19 @@ class Conversation:
             await self._fetch(ServerReflectionRequest(file_containing_symbol=service))
         declaration = find_service(self.files, service)
         return {method.name: method for method in declaration[1].method} if declaration else {}
+
+    async def symbol(self, name: str) -> bool:
+        """Fetch the file that defines a message, enum, extension or service, by full name; whether there is one."""
+        if find_file(self.files, name) is None:
+            await self._fetch(ServerReflectionRequest(file_containing_symbol=name))
+        return find_file(self.files, name) is not None
+
+    async def extension(self, type_name: str, number: int) -> bool:
+        """Fetch the file that extends a message by that field; whether there is one."""
+        before = len(self.files)
+        wanted = ExtensionRequest(containing_type=type_name, extension_number=number)
+        await self._fetch(ServerReflectionRequest(file_containing_extension=wanted))
+        return len(self.files) > before
 
     async def complete(self) -> None:
         """Fetch all that the files at hand import; what the backend cannot deliver stays missing."""

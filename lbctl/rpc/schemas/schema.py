@@ -109,17 +109,48 @@ def missing_types(files: Files) -> list[str]:
 
 def build_pool(files: Files, root: str) -> DescriptorPool:
     """Put a file and all it needs into a new pool."""
+    pool = DescriptorPool()
+    grow(pool, files, root)
+    return pool
+
+
+def grow(pool: DescriptorPool, files: Files, root: str) -> None:
+    """Put a file and all it needs beside what a pool has; raises TypeError or ValueError for what contradicts that."""
     complete = {**files, **_stand_ins(files)}
     provider = {name: file.name for file in complete.values() for name in definitions(file)}
     imports = {name: _imports(file, provider) for name, file in complete.items()}
-    pool = DescriptorPool()
     for name in TopologicalSorter(_closure(imports, root)).static_order():
+        if _has(pool, name):
+            continue
         file = FileDescriptorProto()
         file.CopyFrom(complete[name])
         file.dependency.extend(sorted(imports[name] - set(file.dependency)))
         _drop_lost_defaults(file, provider)
         pool.Add(file)
-    return pool
+
+
+def _has(pool: DescriptorPool, name: str) -> bool:
+    try:
+        pool.FindFileByName(name)
+    except KeyError:
+        return False
+    return True
+
+
+def find_file(files: Files, symbol: str) -> str | None:
+    """Return the name of the file that defines a message, enum, extension or service, by its full name."""
+    for file in files.values():
+        services = (_join(file.package, service.name) for service in file.service)
+        if symbol in {*definitions(file), *services, *extensions(file)}:
+            return file.name
+    return None
+
+
+def extensions(file: FileDescriptorProto) -> Iterator[str]:
+    """List the full names of the extensions a file declares."""
+    yield from (_join(file.package, field.name) for field in file.extension)
+    for prefix, message in _messages(file):
+        yield from (_join(prefix, message.name, field.name) for field in message.extension)
 
 
 def _drop_lost_defaults(file: FileDescriptorProto, provider: Mapping[str, str]) -> None:
