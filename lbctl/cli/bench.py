@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import sys
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any, Self
 
 from lbctl.cli.completion_values import free, words
 from lbctl.cli.flags import Flags, argument, one_of, option
@@ -101,13 +101,12 @@ def _measured(wanted: Bench, settings: Settings) -> str:
     from lbctl.view import output
     from lbctl.view.bench import bench_csv, bench_document
 
-    progress = _Progress(len(wanted), quiet=settings.quiet)
-    costs = [progress.counted(cost) for cost in measured(wanted)]
     forms: list[tuple[Strategy, Cost]] = []
     by_name = {policy.name: policy for policy in wanted.policies}
-    if "weighted_random" in by_name and settings.output == "table":
-        forms = list(article(by_name["weighted_random"]))
-    progress.end()
+    with _Progress(len(wanted), quiet=settings.quiet) as progress:
+        costs = [progress.counted(cost) for cost in measured(wanted)]
+        if "weighted_random" in by_name and settings.output == "table":
+            forms = list(article(by_name["weighted_random"]))
     match settings.output:
         case "json":
             return output.as_json(bench_document(costs))
@@ -130,22 +129,28 @@ def _tables(costs: list[Cost], forms: list[tuple[Strategy, Cost]], settings: Set
 
 
 class _Progress:
-    """One line on a terminal's standard error that says how far it is; nothing elsewhere."""
+    """One line on a terminal's standard error that says how far it is, gone afterwards; nothing elsewhere."""
 
     def __init__(self, total: int, *, quiet: bool) -> None:
         self._total = total
         self._done = 0
         self._shown = not quiet and sys.stderr.isatty()
+        self._width = 0
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        if self._shown:
+            print(f"\r{' ' * self._width}\r", end="", file=sys.stderr, flush=True)  # noqa: T201
 
     def counted(self, cost: Cost) -> Cost:
         self._done += 1
         if self._shown:
-            print(f"\r\x1b[K{self._done}/{self._total} {cost.policy}", end="", file=sys.stderr, flush=True)  # noqa: T201
+            text = f"{self._done}/{self._total} {cost.policy}"
+            print(f"\r{text.ljust(self._width)}", end="", file=sys.stderr, flush=True)  # noqa: T201
+            self._width = len(text)
         return cost
-
-    def end(self) -> None:
-        if self._shown:
-            print("\r\x1b[K", end="", file=sys.stderr, flush=True)  # noqa: T201
 
 
 COMMAND = Command(bench, ABOUT, EXAMPLES)
