@@ -10,6 +10,7 @@ from pathlib import Path
 from types import TracebackType
 from typing import TYPE_CHECKING, Self
 
+from lbctl.cli.whole_files import write_whole
 from lbctl.commands.stopping import spelled
 from lbctl.errors import ExitCode, LbctlError, UsageError
 
@@ -115,7 +116,7 @@ class Ci:
     def _write(self, text: str) -> None:
         for path in self._files:
             try:
-                path.write_text(text, encoding="utf-8")
+                write_whole(path, text)
             except OSError as error:
                 self._failure = f"--ci: cannot write {path}: {_reason(error)}"
 

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 
 from lbctl.cli.hammer_output import NotSaved, Sink, command_line
 from lbctl.cli.regressions import Regressed, regressed
+from lbctl.cli.whole_files import write_whole
 from lbctl.commands.aborted import Aborted
 from lbctl.commands.stopping import spelled
 from lbctl.errors import CannotCall, ExitCode, LbctlError
@@ -64,7 +65,7 @@ class ComparisonSink(Sink):
         if self._save is not None:
             self._made = False
             try:
-                self._save.write_text(saved(contest, limits) + "\n", encoding="utf-8")
+                write_whole(self._save, saved(contest, limits) + "\n")
             except OSError as error:
                 failure = error
         if printed:

@@ -17,6 +17,7 @@ from lbctl.cli.line_writer import LineWriter
 from lbctl.cli.pages import refuse_terminal
 from lbctl.cli.redaction import without_secrets
 from lbctl.cli.suggestions import again
+from lbctl.cli.whole_files import write_whole
 from lbctl.commands.stopping import spelled
 from lbctl.errors import CannotCall, ExitCode, LbctlError, UsageError
 
@@ -135,7 +136,7 @@ class Sink:
             return None
         self._made = False
         try:
-            self._save.write_text(self._json(report) + "\n", encoding="utf-8")
+            write_whole(self._save, self._json(report) + "\n")
         except OSError as error:
             return error
         return None

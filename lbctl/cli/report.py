@@ -16,6 +16,7 @@ from lbctl.cli.options import with_settings
 from lbctl.cli.pages import refuse_terminal
 from lbctl.cli.regressions import parse_limits_or_default, regressed
 from lbctl.cli.settings import Settings
+from lbctl.cli.whole_files import write_whole
 from lbctl.errors import ExitCode, UsageError
 from lbctl.view.outputs import OUTPUTS
 
@@ -221,7 +222,7 @@ def _put(text: str, out: str | None) -> None:
         print(text, flush=True)  # noqa: T201
         return
     try:
-        Path(out).write_text(text + "\n", encoding="utf-8")
+        write_whole(Path(out), text + "\n")
     except OSError as error:
         raise UsageError(f"--out: cannot write {out}: {(error.strerror or str(error)).lower()}") from None
 
