@@ -93,6 +93,11 @@ def files(*patterns: str) -> Source:
     return lambda typed: _files(typed.text, patterns)
 
 
+def folders() -> Source:
+    """A directory."""
+    return files("/")  # no name is like that
+
+
 def _files(text: str, patterns: Sequence[str]) -> Iterator[Candidate]:
     folder, name = os.path.split(text)
     try:

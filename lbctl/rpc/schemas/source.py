@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING, Protocol
+from typing import TYPE_CHECKING, Literal, Protocol
 
 if TYPE_CHECKING:
     from google.protobuf.descriptor_pb2 import FileDescriptorProto, MethodDescriptorProto
@@ -15,6 +15,11 @@ class Source(Protocol):
     Questions raise ReflectionFailed where the source is a backend that stops answering; what it does not know is no
     failure.
     """
+
+    @property
+    def protocol(self) -> Literal["v1", "v1alpha", "files"]:
+        """The version of server reflection that is asked, or ``files`` where nobody is."""
+        ...
 
     @property
     def listing(self) -> Sequence[str]:
