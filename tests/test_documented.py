@@ -21,7 +21,17 @@ _HOW = re.compile(
 )
 _FLAG = re.compile(r"(?<![\w-])--[a-z][a-z-]*[a-z]")
 # etcdctl's, curl's, etcd's, pip's, and those that stand for any.
-_OF_OTHERS = {"--insecure", "--write-out", "--quota-backend-bytes", "--unsafe-no-fsync", "--force-reinstall", "--port"}
+_OF_OTHERS = {
+    "--insecure",
+    "--write-out",
+    "--quota-backend-bytes",
+    "--unsafe-no-fsync",
+    "--force-reinstall",
+    "--port",
+} | {
+    "--descriptor",  # protoc's --descriptor_set_out and --include_imports, as far as they look like ours
+    "--include",
+}
 
 
 def test_it_is_said_of_every_block_of_commands_how_it_is_tested() -> None:

@@ -18,6 +18,7 @@ from lbctl.cli.request_data_options import DataFlags
 from lbctl.cli.request_options import RequestFlags, StreamFlags
 from lbctl.cli.retry_options import RetryFlags
 from lbctl.cli.run_options import RunFlags
+from lbctl.cli.schema_options import SchemaFlags
 from lbctl.cli.settings import Settings
 from lbctl.cli.unserved_options import UnservedFlags
 from lbctl.cli.verdict_options import EndFlags, conditions_of
@@ -51,6 +52,7 @@ def compare(
     request: RequestFlags,
     data: DataFlags,
     stream: StreamFlags,
+    schema: SchemaFlags,
     again: RetryFlags,
     guards: GuardFlags,
     connection: ConnectionFlags,
@@ -75,7 +77,7 @@ def compare(
     direct = connection.backends is not None
     look = suggestions.again(settings).command("ls")
     service, method = split_target(service, method, direct=direct, command="compare", look=look)
-    asked = Asked(load.of_a_policy(), request, stream, connection, hash_keys, again, guards, pacing, data)
+    asked = Asked(load.of_a_policy(), request, stream, connection, hash_keys, again, guards, pacing, data, schema)
     wanted = comparison_of(
         service, method, contest, asked, settings, os.environ, named, abort_on=conditions_of(ends, settings)
     )

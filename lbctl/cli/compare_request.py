@@ -12,6 +12,7 @@ from lbctl.cli.hash_key_options import HashKeyFlags
 from lbctl.cli.policy_options import chosen
 from lbctl.cli.request_data_options import DataFlags
 from lbctl.cli.run_options import RunFlags
+from lbctl.cli.schema_options import SchemaFlags
 from lbctl.cli.settings import Settings
 from lbctl.commands.compare import Compare
 from lbctl.errors import UsageError
@@ -58,8 +59,9 @@ def comparison_of(
     """The whole comparison, every default in its place. Raises UsageError for options that contradict each other."""
     policies = policies_of(contest, asked.hash_keys, settings)
     requests: list[Hammer] = []
-    # Standard input can be read once: the first has read what all of them send.
-    again = replace(asked, request=replace(asked.request, data=None, binary_file=None), data=DataFlags())
+    # Standard input can be read once: the first has read what all of them send, and what describes it.
+    bare = replace(asked.request, data=None, binary_file=None)
+    again = replace(asked, request=bare, data=DataFlags(), schema=SchemaFlags())
     for policy in policies:
         mine = again if requests else asked
         keys = asked.hash_keys if policy.keyed else HashKeyFlags()
@@ -87,7 +89,7 @@ def comparison_of(
 
 def alike(request: Hammer, first: Hammer) -> Hammer:
     """The request with everything of the first one's that was read or drawn."""
-    return replace(request, payload=first.payload, plan=first.plan, seed=first.seed)
+    return replace(request, payload=first.payload, plan=first.plan, seed=first.seed, schema=first.schema)
 
 
 def shared(plan: Plan, policies: int) -> Plan:

@@ -18,6 +18,7 @@ from lbctl.cli.request_data_options import DataFlags
 from lbctl.cli.request_options import RequestFlags, StreamFlags
 from lbctl.cli.retry_options import RetryFlags
 from lbctl.cli.run_options import RunFlags
+from lbctl.cli.schema_options import SchemaFlags
 from lbctl.cli.search_options import SearchFlags, searching_of
 from lbctl.cli.settings import Settings
 from lbctl.cli.verdict_options import VerdictFlags, conditions_of, thresholds_of
@@ -57,6 +58,7 @@ def hammer(
     request: RequestFlags,
     data: DataFlags,
     stream: StreamFlags,
+    schema: SchemaFlags,
     again: RetryFlags,
     guards: GuardFlags,
     connection: ConnectionFlags,
@@ -85,7 +87,7 @@ def hammer(
     searching, load = searching_of(search, load, pacing, verdict, data.data_order)
     if searching is not None and settings.output == "jsonl":
         searching = replace(searching, rest_s=2 * LOOK_S)
-    asked = Asked(load, request, stream, connection, hash_keys, again, guards, pacing, data)
+    asked = Asked(load, request, stream, connection, hash_keys, again, guards, pacing, data, schema)
     wanted = replace(
         named.applied(build(service, method, asked, settings, os.environ), quiet=settings.quiet or settings.no_input),
         thresholds=thresholds_of(verdict, settings),

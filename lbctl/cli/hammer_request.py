@@ -24,6 +24,7 @@ from lbctl.cli.request_data_options import DataFlags
 from lbctl.cli.request_options import RequestFlags, StreamFlags
 from lbctl.cli.request_payload import payload_of
 from lbctl.cli.retry_options import RetryFlags, balanced, configured
+from lbctl.cli.schema_options import SchemaFlags, source_of
 from lbctl.cli.service_guards import guarded
 from lbctl.cli.settings import Settings
 from lbctl.commands.calling import Streaming
@@ -73,6 +74,7 @@ class Asked:
     guards: GuardFlags = field(default_factory=GuardFlags)
     pacing: PacingFlags = field(default_factory=PacingFlags)
     data: DataFlags = field(default_factory=DataFlags)
+    schema: SchemaFlags = field(default_factory=SchemaFlags)
 
 
 def build(service: str, method: str | None, asked: Asked, settings: Settings, environ: Mapping[str, str]) -> Hammer:
@@ -112,6 +114,7 @@ def build(service: str, method: str | None, asked: Asked, settings: Settings, en
         limits=settings.limits,
         read_only=refusal(settings),
         again=suggestions.again(settings),
+        schema=source_of(asked.schema),
     )
 
 

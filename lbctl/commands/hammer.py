@@ -13,9 +13,10 @@ from lbctl.balance.keys import Source
 from lbctl.balance.policies.base import Policy
 from lbctl.balance.policies.table import GRPC_POLICIES
 from lbctl.clock import Clock
-from lbctl.commands.calling import Calling, Payload, described, described_in_mix, mix_of, undescribed
+from lbctl.commands.calling import Calling, Payload
 from lbctl.commands.caution import caution, hesitate
 from lbctl.commands.error_limit import MAX_ERRORS, ErrorLimit, watched
+from lbctl.commands.finding import meant
 from lbctl.commands.following import backends_of, called, followed
 from lbctl.commands.hash_keys import finder_of, follows, keys_of, one_key
 from lbctl.commands.judging import Judge
@@ -45,9 +46,8 @@ from lbctl.suggestion import Again
 from lbctl.wire.request import Request
 
 if TYPE_CHECKING:
-    from lbctl.rpc.schemas.schema import Method
+    from lbctl.rpc.schemas.described_files import DescribedFiles
 
-_SCHEMA_TIMEOUT_S: Final = 3.0
 _PROBE_TIMEOUT_S: Final = 1.0
 _LOOKS: Final = 20  # backends that are looked at once more for an error
 
@@ -88,6 +88,7 @@ class Hammer:
     searching: Searching | None = None  # then the plan's rate is only where it begins
     read_only: str = ""  # why nothing may be written to the registry; "" where it may
     again: Again = field(default_factory=Again)
+    schema: DescribedFiles | None = field(default=None, repr=False)  # describes methods in place of the backends
 
 
 @dataclass(frozen=True, slots=True)
@@ -112,11 +113,15 @@ class Finished:
 
 @dataclass(frozen=True, slots=True)
 class Target:
-    """What a load goes to, found once: the service, how its backends are reached, and the call that was meant."""
+    """What a load goes to, found once: the service, how its backends are reached, and the call that was meant.
+
+    ``described_by`` says who described its method, as the report does.
+    """
 
     service: Service
     reaching: Reaching
     calling: Calling
+    described_by: str = ""
 
 
 async def run(etcd: Etcd | None, clock: Clock, request: Hammer, screen: Screen, tell: Tell) -> Finished:
@@ -191,8 +196,7 @@ async def targeted(etcd: Etcd | None, request: Hammer, tell: Tell) -> Target:
     ready = ready_for(request.reach)
     service = await _service(etcd, request)
     reaching = _reaching(request, ready)
-    calling = undescribed(request.payload, request.method) or await _described(request, service, reaching, tell)
-    return Target(service, reaching, calling)
+    return Target(service, reaching, *await meant(request, service, reaching, tell))
 
 
 async def load_of(request: Hammer, target: Target, clock: Clock, *, replay: bool = True) -> Run:
@@ -203,7 +207,7 @@ async def load_of(request: Hammer, target: Target, clock: Clock, *, replay: bool
     await require(request.policy.name, request.engine, trailers=wants_trailers(request.policy))
     request = replace(request, plan=request.repeating.plan(request.plan, target.calling.method))
     task = _task(request, target.service, target.reaching, target.calling, clock)
-    return Run(replace(task, replay=replay), clock)
+    return Run(replace(task, replay=replay, described_by=target.described_by), clock)
 
 
 def notes_of(request: Hammer, target: Target) -> Iterator[str]:
@@ -327,39 +331,6 @@ async def _service(etcd: Etcd | None, request: Hammer) -> Service:
 
 def _unusable(service: Service, look: str) -> NotFound:
     return NotFound(f'service "{service.name}" has no usable instances', f"see why: {look}")
-
-
-async def _described(request: Hammer, service: Service, reaching: Reaching, tell: Tell) -> Calling:
-    """The call of the method that was meant, which a backend describes, or of each method of a mix."""
-    if not request.payload.mix:
-        return described(request.payload, await _method(request, request.method, service, reaching, tell))
-    parts = []
-    for share in request.payload.mix:
-        calling = undescribed(share.payload, share.method)
-        if calling is None:
-            calling = described_in_mix(share, await _method(request, share.method, service, reaching, tell))
-        parts.append((share, calling))
-    return mix_of(parts)
-
-
-async def _method(request: Hammer, name: str | None, service: Service, reaching: Reaching, tell: Tell) -> Method:
-    """What a backend says of a method of this name."""
-    from lbctl.rpc.schemas.reflection import load_method
-
-    instances = {instance.endpoint: instance for instance in reversed(service.instances)}
-    found = await load_method(
-        list(dict.fromkeys(instance.endpoint for instance in service.instances)),
-        name,
-        timeout_s=_SCHEMA_TIMEOUT_S,
-        service=service.name,
-        registered=bool(service.prefix),
-        access_for=lambda endpoint: reaching.access(instances[endpoint]),
-        named=request.service,
-        again=request.again,
-    )
-    if found.note:
-        tell.note(found.note)
-    return found.method
 
 
 async def _require_one(load: Run, request: Hammer, service: Service, reaching: Reaching) -> None:

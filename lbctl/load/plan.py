@@ -110,6 +110,7 @@ class Task:
     varying: Varying | None = None  # where calls differ
     bases_for: Callable[[Instance], Sequence[Request]] | None = None  # then: what calls of each method have in common
     starve_s: float = 30.0  # how long a run without a duration waits for any backend to be ready
+    described_by: str = ""  # v1 | v1alpha | builtin | files: who described the method
     replay: bool = True  # a policy that goes by load is judged by a simulation of the run, which takes seconds
 
     @property

@@ -158,6 +158,7 @@ class Reporter:
             guards=self.guarding.plan.stated if self.guarding is not None else {},
             turned_away=dict(self.guarding.turned_away) if self.guarding is not None else {},
             hash_key=None if task.keys is None else task.keys.spelled,
+            described_by=task.described_by,
             samples=self.samples(),
             drift=self._drifted() if over else None,
             warmed=self.warmed,

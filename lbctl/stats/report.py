@@ -342,6 +342,7 @@ class Report:
     guards: Mapping[str, Mapping[str, str]] = field(default_factory=dict)  # what is around the policy, and its options
     turned_away: Mapping[str, int] = field(default_factory=dict)  # calls and further attempts not let in, by breaker
     hash_key: str | None = None  # where the hash keys of calls come from, as it was typed
+    described_by: str = ""  # v1 | v1alpha | builtin | files: who described the method, more than one of a mix
     samples: Sequence[Sample] = ()  # of each second so far, or of two, four, ... where the run is longer than 600 s
     command: str = ""  # what was typed, without its secrets
     stopped_by: str = ""  # Ctrl-C | SIGTERM | SIGHUP | q | --abort-on EXPR; what ended it early

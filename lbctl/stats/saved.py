@@ -104,6 +104,7 @@ def report_from(document: object) -> Report:
         guards=guards_from(run.maybe_part("guards")),
         turned_away=run.counts("turned_away"),
         hash_key=run.word("hash_key"),
+        described_by=run.word("described_by") or "",
         search=search_from(run.maybe_part("search")),
         samples=tuple(map(sample_from, run.parts("samples"))),
         command=run.word("command") or "",

@@ -40,6 +40,7 @@ def run_document(report: Report) -> Document:
         "tags": dict(report.tags),
         "service": report.service,
         "method": report.method,
+        "described_by": report.described_by or None,
         "policy": report.policy,
         "policy_options": dict(report.policy_options),
         "hash_key": report.hash_key,

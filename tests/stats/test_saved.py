@@ -212,6 +212,7 @@ def whole() -> Report:
         command="lbctl hammer echo",
         stopped_by="SIGTERM",
         hash_key="seq",
+        described_by="files",
         rps=500.0,
         starts=open_loop().starts,
         streams=streaming().streams,

@@ -11,7 +11,7 @@ from grpc_reflection.v1alpha.reflection_pb2 import ExtensionRequest, ServerRefle
 
 from lbctl.model import Code, Origin, Reply
 from lbctl.rpc.obstacle import told
-from lbctl.rpc.schemas.schema import find_file, find_service, missing_imports, missing_types, well_known
+from lbctl.rpc.schemas.schema import extends, find_file, find_service, missing_imports, missing_types, well_known
 
 if TYPE_CHECKING:
     from google.protobuf.descriptor_pb2 import MethodDescriptorProto
@@ -47,11 +47,17 @@ class Conversation:
     Every question is a stream of its own, sent and half-closed at once: nothing stays open between two of them.
     """
 
+    origin: Final = "server reflection"
+
     def __init__(self, ask: Ask, protocol: Protocol) -> None:
         self._send = ask
         self.protocol = protocol
         self.listing: list[str] = []
         self.files: dict[str, FileDescriptorProto] = {}
+
+    def goes_on(self, ask: Ask) -> None:
+        """Have further questions sent in another way, such as once a connection is closed."""
+        self._send = ask
 
     async def begin(self) -> Reply | None:
         """Ask what the backend offers; a refusal is returned, since it may only mean the other version."""
@@ -79,10 +85,10 @@ class Conversation:
 
     async def extension(self, type_name: str, number: int) -> bool:
         """Fetch the file that extends a message by that field; whether there is one."""
-        before = len(self.files)
-        wanted = ExtensionRequest(containing_type=type_name, extension_number=number)
-        await self._fetch(ServerReflectionRequest(file_containing_extension=wanted))
-        return len(self.files) > before
+        if not extends(self.files, type_name, number):
+            wanted = ExtensionRequest(containing_type=type_name, extension_number=number)
+            await self._fetch(ServerReflectionRequest(file_containing_extension=wanted))
+        return extends(self.files, type_name, number)
 
     async def complete(self) -> None:
         """Fetch all that the files at hand import; what the backend cannot deliver stays missing."""
@@ -133,15 +139,18 @@ def _unusable(reason: str) -> ReflectionFailed:
     return ReflectionFailed(Reply(Code.INTERNAL, Origin.CLIENT, reason))
 
 
-async def converse(ask: Ask) -> Conversation:
-    """Begin a conversation in the version the backend knows, with its services listed; raises ReflectionFailed."""
-    first = Conversation(ask, "v1")
+async def converse(ask: Ask, known: Protocol | None = None) -> Conversation:
+    """Begin a conversation in the version the backend knows, with its services listed; raises ReflectionFailed.
+
+    The version it was ``known`` to have before is tried first.
+    """
+    first = Conversation(ask, known or "v1")
     refusal = await first.begin()
     if refusal is None:
         return first
     if refusal.code not in UNKNOWN_VERSION:
         raise ReflectionFailed(refusal)
-    second = Conversation(ask, "v1alpha")
+    second = Conversation(ask, "v1" if known == "v1alpha" else "v1alpha")
     other = await second.begin()
     if other is None:
         return second

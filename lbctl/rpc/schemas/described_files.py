@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Final, Literal
 from google.protobuf.descriptor_pb2 import FileDescriptorProto
 
 from lbctl.errors import UsageError
-from lbctl.rpc.schemas.schema import find_file, find_service, missing_imports, well_known
+from lbctl.rpc.schemas.schema import extends, find_file, find_service, missing_imports, well_known
 
 if TYPE_CHECKING:
     from google.protobuf.descriptor_pb2 import MethodDescriptorProto
@@ -47,21 +47,6 @@ class DescribedFiles:
 
     async def complete(self) -> None:
         """Nothing: what is missing in the files stays missing."""
-
-
-def extends(files: Mapping[str, FileDescriptorProto], type_name: str, number: int) -> bool:
-    """Tell whether any of the files declares the extension of a message that has that number."""
-    wanted = {type_name, f".{type_name}"}
-    for file in files.values():
-        fields = list(file.extension)
-        waiting = list(file.message_type)
-        while waiting:
-            message = waiting.pop()
-            fields.extend(message.extension)
-            waiting.extend(message.nested_type)
-        if any(field.number == number and field.extendee in wanted for field in fields):
-            return True
-    return False
 
 
 def _merged(written: Iterable[Written]) -> dict[str, FileDescriptorProto]:

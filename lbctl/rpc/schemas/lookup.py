@@ -71,8 +71,11 @@ def own(listing: Collection[str]) -> list[str]:
     return [name for name in listing if FULL_NAME.fullmatch(name) and not is_infrastructure(name)]
 
 
-def choose(wanted: Wanted, catalog: Catalog) -> Name:
-    """Find the one method a name means; raises NotFound with the nearest names, or with the candidates."""
+def choose(wanted: Wanted, catalog: Catalog, origin: str = "") -> Name:
+    """Find the one method a name means; raises NotFound with the nearest names, or with the candidates.
+
+    ``origin`` is what errors call what the catalog is of.
+    """
     fits = [n for n in names(catalog) if n.method == wanted.method and _ends(n.service, wanted.service)]
     exact = [n for n in fits if n.service == wanted.service]
     found = exact or fits
@@ -80,7 +83,7 @@ def choose(wanted: Wanted, catalog: Catalog) -> Name:
         return found[0]
     if found:
         raise NotFound(f'"{wanted.text}" is ambiguous: {listed(found)}', f"give the full name, for example {found[0]}")
-    raise _not_found(wanted, catalog)
+    raise _not_found(wanted, catalog, origin)
 
 
 def names(catalog: Catalog) -> Iterator[Name]:
@@ -112,13 +115,13 @@ def _ends(service: str, wanted: str) -> bool:
     return not wanted or service == wanted or service.endswith(f".{wanted}")
 
 
-def _not_found(wanted: Wanted, catalog: Catalog) -> LbctlError:
+def _not_found(wanted: Wanted, catalog: Catalog, origin: str) -> LbctlError:
     known = list(names(catalog))
     whole = [n for n in known if _ends(n.service, wanted.text)]
     if whole:
         return NotFound(f'"{wanted.text}" is a service, not a method', f"its methods: {listed(whole)}")
     if not known:
-        return NotFound(f'no method "{wanted.text}": the backend lists no service of its own')
+        return NotFound(f'no method "{wanted.text}": {origin or "the backend"} lists no service of its own')
     near = _near_methods(wanted, known) or _near_names(wanted, known)
     hint = f"did you mean {' or '.join(map(str, near))}?" if near else f"methods: {listed(known)}"
     return NotFound(f'no method "{wanted.text}"', hint)

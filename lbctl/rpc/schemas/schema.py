@@ -44,28 +44,32 @@ class Method:
     server_streaming: bool = False
 
 
-def build_method(files: Files, service: str, name: str) -> Method:
-    """Build one method out of the files that describe it; raises CannotCall if they contradict each other."""
+def build_method(files: Files, service: str, name: str, origin: str = "server reflection") -> Method:
+    """Build one method out of the files that describe it; raises CannotCall if they contradict each other.
+
+    ``origin`` is what errors call them.
+    """
     full_name = f"{service}/{name}"
     declaration = find_service(files, service)
     if declaration is None:
-        raise CannotCall(f"server reflection does not describe {service}")
+        raise CannotCall(f"{origin} does not describe {service}")
     try:
         pool = build_pool(files, declaration[0].name)
         found = pool.FindServiceByName(service).FindMethodByName(name)
     except (KeyError, TypeError, ValueError, CycleError) as error:
-        raise _contradiction(full_name, error) from error
+        raise _contradiction(full_name, error, origin) from error
     for type_ in (found.input_type, found.output_type):
         if is_placeholder(type_):
-            raise CannotCall(f"{full_name} needs {type_.full_name}, which server reflection does not describe")
+            raise CannotCall(f"{full_name} needs {type_.full_name}, which {origin} does not describe")
     return Method(
         full_name, "/" + full_name, found.input_type, found.output_type, found.client_streaming, found.server_streaming
     )
 
 
-def _contradiction(full_name: str, error: Exception) -> CannotCall:
+def _contradiction(full_name: str, error: Exception, origin: str) -> CannotCall:
     reason = " ".join(ascii(str(error))[1:-1].split())[:200]
-    return CannotCall(f"the schema of {full_name} that server reflection sent cannot be used: {reason}")
+    told = f"{origin} {'has' if origin.startswith('--') else 'sent'}"
+    return CannotCall(f"the schema of {full_name} that {told} cannot be used: {reason}")
 
 
 def is_placeholder(type_: Descriptor) -> bool:
@@ -77,7 +81,7 @@ def find_service(files: Files, full_name: str) -> tuple[FileDescriptorProto, Ser
     """Find the file that declares a service, and the declaration."""
     for file in files.values():
         for service in file.service:
-            if _join(file.package, service.name) == full_name:
+            if join(file.package, service.name) == full_name:
                 return file, service
     return None
 
@@ -140,7 +144,7 @@ def _has(pool: DescriptorPool, name: str) -> bool:
 def find_file(files: Files, symbol: str) -> str | None:
     """Return the name of the file that defines a message, enum, extension or service, by its full name."""
     for file in files.values():
-        services = (_join(file.package, service.name) for service in file.service)
+        services = (join(file.package, service.name) for service in file.service)
         if symbol in {*definitions(file), *services, *extensions(file)}:
             return file.name
     return None
@@ -148,9 +152,23 @@ def find_file(files: Files, symbol: str) -> str | None:
 
 def extensions(file: FileDescriptorProto) -> Iterator[str]:
     """List the full names of the extensions a file declares."""
-    yield from (_join(file.package, field.name) for field in file.extension)
-    for prefix, message in _messages(file):
-        yield from (_join(prefix, message.name, field.name) for field in message.extension)
+    yield from (join(file.package, field.name) for field in file.extension)
+    for prefix, message in messages(file):
+        yield from (join(prefix, message.name, field.name) for field in message.extension)
+
+
+def extends(files: Files, type_name: str, number: int) -> bool:
+    """Tell whether any of the files declares the extension of a message, by its full name, that has that number."""
+    wanted = {type_name, f".{type_name}"}
+    return any(
+        field.number == number and field.extendee in wanted for file in files.values() for field in _extensions(file)
+    )
+
+
+def _extensions(file: FileDescriptorProto) -> Iterator[FieldDescriptorProto]:
+    yield from file.extension
+    for _, message in messages(file):
+        yield from message.extension
 
 
 def _drop_lost_defaults(file: FileDescriptorProto, provider: Mapping[str, str]) -> None:
@@ -212,17 +230,14 @@ def _nest(message: DescriptorProto, path: str, kind: int) -> None:
 
 def definitions(file: FileDescriptorProto) -> Iterator[str]:
     """List the full names of the messages and enums a file defines."""
-    for prefix, message in _messages(file):
-        yield _join(prefix, message.name)
-        yield from (_join(prefix, message.name, enum.name) for enum in message.enum_type)
-    yield from (_join(file.package, enum.name) for enum in file.enum_type)
+    for prefix, message in messages(file):
+        yield join(prefix, message.name)
+        yield from (join(prefix, message.name, enum.name) for enum in message.enum_type)
+    yield from (join(file.package, enum.name) for enum in file.enum_type)
 
 
 def references(file: FileDescriptorProto) -> dict[str, int]:
-    """Map every type a file uses to its field type; what is only extended counts as a group.
-
-    Relative names, which no compiler writes, are left to the pool.
-    """
+    """Map every type a file uses by its full name to its field type; what is only extended counts as a group."""
     used: dict[str, int] = {}
     for service in file.service:
         for method in service.method:
@@ -236,18 +251,20 @@ def references(file: FileDescriptorProto) -> dict[str, int]:
 
 def _fields(file: FileDescriptorProto) -> Iterator[FieldDescriptorProto]:
     yield from file.extension
-    for _, message in _messages(file):
+    for _, message in messages(file):
         yield from message.field
         yield from message.extension
 
 
-def _messages(file: FileDescriptorProto) -> Iterator[tuple[str, DescriptorProto]]:
+def messages(file: FileDescriptorProto) -> Iterator[tuple[str, DescriptorProto]]:
+    """List all messages of a file, nested ones too, each with the full name of what it is in."""
     waiting = [(file.package, message) for message in file.message_type]
     while waiting:
         prefix, message = waiting.pop()
         yield prefix, message
-        waiting.extend((_join(prefix, message.name), inner) for inner in message.nested_type)
+        waiting.extend((join(prefix, message.name), inner) for inner in message.nested_type)
 
 
-def _join(*names: str) -> str:
+def join(*names: str) -> str:
+    """Make a full name of its parts, of which some may be empty."""
     return ".".join(name for name in names if name)

@@ -22,6 +22,11 @@ class Source(Protocol):
         ...
 
     @property
+    def origin(self) -> str:
+        """What errors call it."""
+        ...
+
+    @property
     def listing(self) -> Sequence[str]:
         """The full names of all services that are offered."""
         ...

@@ -15,6 +15,7 @@ from grpc_reflection.v1alpha.reflection_pb2 import (
 
 from lbctl.model import Code, Origin, Reply
 from lbctl.rpc.schemas.conversation import MAX_FILES, PATHS, Conversation, ReflectionFailed, converse
+from tests.rpc.schemas.written import written
 
 LISTED = ServerReflectionResponse(
     list_services_response=ListServiceResponse(service=[ServiceResponse(name="a.S"), ServiceResponse(name="a.T")])
@@ -64,6 +65,18 @@ async def test_the_other_version_is_asked_where_the_first_is_unknown() -> None:
     backend = Backend(Reply(Code.UNIMPLEMENTED), answer(LISTED))
     talk = await converse(backend.ask)
     assert (talk.protocol, backend.paths) == ("v1alpha", [PATHS["v1"], PATHS["v1alpha"]])
+
+
+async def test_the_version_that_was_known_is_asked_first() -> None:
+    backend = Backend(answer(LISTED))
+    talk = await converse(backend.ask, "v1alpha")
+    assert (talk.protocol, backend.paths) == ("v1alpha", [PATHS["v1alpha"]])
+
+
+async def test_a_backend_that_changed_its_version_is_found_all_the_same() -> None:
+    backend = Backend(Reply(Code.UNIMPLEMENTED), answer(LISTED))
+    talk = await converse(backend.ask, "v1alpha")
+    assert (talk.protocol, backend.paths) == ("v1", [PATHS["v1alpha"], PATHS["v1"]])
 
 
 async def test_an_answer_counts_however_the_stream_ends() -> None:
@@ -124,3 +137,46 @@ async def test_imports_are_fetched_once_each_whether_they_come_or_not() -> None:
     await talk.complete()
     assert [question.file_by_filename for question in backend.questions[1:]] == ["gone.proto", "there.proto"]
     assert set(talk.files) == {"main.proto", "there.proto"}
+
+
+NOT_FOUND = answer(ServerReflectionResponse(error_response=ErrorResponse(error_code=5, error_message="not found")))
+
+
+def described(file: FileDescriptorProto) -> Reply:
+    sent = FileDescriptorResponse(file_descriptor_proto=[file.SerializeToString()])
+    return answer(ServerReflectionResponse(file_descriptor_response=sent))
+
+
+async def test_a_symbol_is_asked_for_once() -> None:
+    backend = Backend(described(written("m.proto", 'message_type { name: "M" enum_type { name: "E" } }')))
+    talk = Conversation(backend.ask, "v1")
+    assert [await talk.symbol(name) for name in ("m.M", "m.M.E", "m.M")] == [True, True, True]
+    assert [question.file_containing_symbol for question in backend.questions] == ["m.M"]
+
+
+async def test_a_symbol_that_nobody_knows_is_not_there() -> None:
+    talk = Conversation(Backend(NOT_FOUND, Reply(Code.OK, messages=(b"",))).ask, "v1")
+    assert [await talk.symbol("m.M"), await talk.symbol("m.N")] == [False, False]
+
+
+async def test_an_extension_is_asked_for_once() -> None:
+    file = written("x.proto", 'extension { name: "size" number: 100 type: TYPE_INT32 extendee: ".m.M" }')
+    backend = Backend(described(file), NOT_FOUND)
+    talk = Conversation(backend.ask, "v1")
+    assert [await talk.extension("m.M", number) for number in (100, 100, 101)] == [True, True, False]
+    asked = [question.file_containing_extension for question in backend.questions]
+    assert [(each.containing_type, each.extension_number) for each in asked] == [("m.M", 100), ("m.M", 101)]
+
+
+async def test_an_extension_may_be_in_a_file_that_is_known_already() -> None:
+    field = 'extension { name: "size" number: 7 type: TYPE_INT32 extendee: ".m.M" }'
+    backend = Backend(described(written("x.proto", f'message_type {{ name: "Holder" {field} }}')))
+    talk = Conversation(backend.ask, "v1")
+    assert await talk.symbol("x.Holder")
+    assert await talk.extension("m.M", 7)
+    assert len(backend.questions) == 1
+
+
+async def test_a_file_that_does_not_extend_what_was_asked_for_is_no_answer() -> None:
+    talk = Conversation(Backend(described(FileDescriptorProto(name="other.proto"))).ask, "v1")
+    assert not await talk.extension("m.M", 7)

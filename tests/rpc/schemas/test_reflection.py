@@ -5,10 +5,15 @@ from __future__ import annotations
 import grpc
 import pytest
 from google.protobuf import descriptor_pool
+from google.protobuf.descriptor_pb2 import FileDescriptorProto
 
 from lbctl.errors import CannotCall, NotFound, UsageError
+from lbctl.model import Endpoint
 from lbctl.rpc.messages.message import encode
-from lbctl.rpc.schemas.reflection import load_method
+from lbctl.rpc.schemas.conversation import ReflectionFailed
+from lbctl.rpc.schemas.described_files import DescribedFiles
+from lbctl.rpc.schemas.reflection import Versions, load_method
+from tests.rpc.schemas.written import written
 from tests.rpc.servers import HEALTH, V1, V1ALPHA, Reflection, echo_files, failing, health_of, reflecting, serving
 
 LISTING = ["test.Echo", "test.Admin", V1, HEALTH]
@@ -116,3 +121,66 @@ async def test_an_unknown_method_is_answered_with_the_nearest() -> None:
 async def test_no_backend_at_all_is_not_found() -> None:
     with pytest.raises(NotFound, match='"echo" has no backend to ask for its methods'):
         await load_method([], "Say", timeout_s=5, service="echo")
+
+
+async def test_the_version_that_a_backend_knows_is_remembered() -> None:
+    versions: Versions = {}
+    async with serving(reflecting(ECHO, V1ALPHA)) as endpoint:
+        await load_method([endpoint], "Say", timeout_s=5, versions=versions)
+        assert versions == {endpoint: "v1alpha"}
+        assert (await load_method([endpoint], "Say", timeout_s=5, versions=versions)).protocol == "v1alpha"
+
+
+async def test_more_types_can_be_had_once_the_method_was_found() -> None:
+    files = echo_files()
+    files["late.proto"] = written("late.proto", 'message_type { name: "Comer" }')
+    async with serving(reflecting(Reflection(files, LISTING), V1)) as endpoint:
+        source = (await load_method([endpoint], "Say", timeout_s=5)).source
+        assert [await source.symbol(name) for name in ("late.Comer", "late.Nobody")] == [True, False]
+    assert "late.proto" in source.files
+
+
+async def test_more_types_of_a_backend_that_is_gone_are_refused() -> None:
+    async with serving(reflecting(ECHO, V1)) as endpoint:
+        source = (await load_method([endpoint], "Say", timeout_s=5)).source
+    with pytest.raises(ReflectionFailed):
+        await source.symbol("late.Comer")
+
+
+FILES = DescribedFiles([("--protoset echo.pb", list(echo_files().values()))])
+NOBODY = Endpoint("127.0.0.1", 1)
+
+
+@pytest.mark.parametrize("wanted", ["test.Echo/Say", "test.Echo.Say", "Echo/Say", "Say"])
+async def test_a_method_is_found_in_files_and_nobody_is_asked(wanted: str) -> None:
+    found = await load_method([NOBODY], wanted, timeout_s=5, source=FILES)
+    assert (found.method.path, found.backend, found.protocol) == ("/test.Echo/Say", None, "files")
+    assert encode(found.method, '{"message": "hi"}') == b"\x0a\x02hi"
+
+
+async def test_what_files_do_not_describe_is_not_found() -> None:
+    with pytest.raises(NotFound, match='no method "Echo/Sya"') as raised:
+        await load_method([NOBODY], "Echo/Sya", timeout_s=5, source=FILES)
+    assert raised.value.hint == "did you mean test.Echo/Say?"
+    empty = DescribedFiles([("--protoset x.pb", [FileDescriptorProto(name="x.proto")])])
+    with pytest.raises(NotFound, match=r'no method "Say": --protoset x\.pb lists no service of its own'):
+        await load_method([NOBODY], "Say", timeout_s=5, source=empty)
+
+
+async def test_files_without_a_method_given_list_theirs() -> None:
+    with pytest.raises(UsageError, match=r"--protoset echo\.pb does not describe grpc\.health\.v1\.Health") as raised:
+        await load_method([NOBODY], None, timeout_s=5, source=FILES)
+    assert raised.value.hint.startswith("give one of its methods: test.Echo/Say, ")
+
+
+async def test_the_health_check_needs_no_files() -> None:
+    found = await load_method([NOBODY], "grpc.health.v1.Health/Check", timeout_s=5, source=FILES)
+    assert (found.method.path, found.protocol) == ("/grpc.health.v1.Health/Check", "files")
+
+
+async def test_files_that_leave_out_a_type_are_named() -> None:
+    partial = DescribedFiles([("--protoset echo.pb", [echo_files()["test/echo.proto"]])])
+    with pytest.raises(
+        CannotCall, match=r"test\.Echo/Say needs test\.Text, which --protoset echo\.pb does not describe"
+    ):
+        await load_method([NOBODY], "Say", timeout_s=5, source=partial)

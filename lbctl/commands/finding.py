@@ -1,0 +1,72 @@
+"""The calls that a run makes: the methods that were meant, found by reflection or in files that describe them."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Final, NamedTuple
+
+from lbctl.commands.calling import Calling, described, described_in_mix, mix_of, undescribed
+
+if TYPE_CHECKING:
+    from lbctl.commands.calling import Payload
+    from lbctl.commands.hammer import Hammer, Tell
+    from lbctl.commands.reach import Reaching
+    from lbctl.model import Service
+    from lbctl.rpc.schemas.reflection import Found, Versions
+
+_SCHEMA_TIMEOUT_S: Final = 3.0
+
+
+class Meant(NamedTuple):
+    """The call, and who described its method: ``v1``, ``v1alpha``, ``builtin``, ``files``, "" for nobody."""
+
+    calling: Calling
+    described_by: str = ""
+
+
+async def meant(request: Hammer, service: Service, reaching: Reaching, tell: Tell) -> Meant:
+    """Find the call of the method that was meant, or of each method of a mix; raises what ``load_method`` does."""
+    versions: Versions = {}
+    if not request.payload.mix:
+        calling = _undescribed(request, request.payload, request.method)
+        if calling is not None:
+            return Meant(calling)
+        found = await _found(request, request.method, service, reaching, tell, versions)
+        return Meant(described(request.payload, found.method), found.protocol)
+    parts, who = [], []
+    for share in request.payload.mix:
+        calling = _undescribed(request, share.payload, share.method)
+        if calling is None:
+            found = await _found(request, share.method, service, reaching, tell, versions)
+            calling = described_in_mix(share, found.method)
+            who.append(found.protocol)
+        parts.append((share, calling))
+    return Meant(mix_of(parts), ", ".join(dict.fromkeys(who)))
+
+
+def _undescribed(request: Hammer, payload: Payload, method: str | None) -> Calling | None:
+    """The call that needs no description; files that were given are used all the same: they tell what streams."""
+    return None if request.schema is not None else undescribed(payload, method)
+
+
+async def _found(
+    request: Hammer, name: str | None, service: Service, reaching: Reaching, tell: Tell, versions: Versions
+) -> Found:
+    """What files or a backend say of a method of this name."""
+    from lbctl.rpc.schemas.reflection import load_method
+
+    instances = {instance.endpoint: instance for instance in reversed(service.instances)}
+    found = await load_method(
+        list(dict.fromkeys(instance.endpoint for instance in service.instances)),
+        name,
+        timeout_s=_SCHEMA_TIMEOUT_S,
+        service=service.name,
+        registered=bool(service.prefix),
+        access_for=lambda endpoint: reaching.access(instances[endpoint]),
+        named=request.service,
+        again=request.again,
+        source=request.schema,
+        versions=versions,
+    )
+    if found.note:
+        tell.note(found.note)
+    return found
