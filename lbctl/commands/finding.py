@@ -11,7 +11,8 @@ if TYPE_CHECKING:
     from lbctl.commands.hammer import Hammer, Tell
     from lbctl.commands.reach import Reaching
     from lbctl.model import Service
-    from lbctl.rpc.schemas.reflection import Found, Versions
+    from lbctl.rpc.schemas.asking import Versions
+    from lbctl.rpc.schemas.reflection import Found
 
 _SCHEMA_TIMEOUT_S: Final = 3.0
 

@@ -61,7 +61,8 @@ _RAW: Final = ("--binary-file", "FILE")
 _HINTS: Final = (
     (
         Kind.UNIMPLEMENTED,
-        "turn reflection on in the server, or give the full method and raw bytes: {raw}",
+        "turn reflection on in the server, give --protoset FILE or --proto FILE, or the "
+        "full method and raw bytes: {raw}",
     ),
     (Kind.TLS, "give --tls, and --tls-ca FILE where its certificate is not from a public authority"),
     (Kind.PLAINTEXT, "give --plaintext"),

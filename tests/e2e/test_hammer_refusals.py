@@ -85,7 +85,8 @@ async def test_a_server_without_reflection_is_told_what_to_do() -> None:
         done = await hammer("--backends", str(endpoint), "shop", "Cart/Add")
     message = f'the only backend of "shop" does not answer gRPC server reflection: {endpoint} answered UNIMPLEMENTED'
     hint = (
-        "turn reflection on in the server, or give the full method and raw bytes: pkg.Service/Method --binary-file FILE"
+        "turn reflection on in the server, give --protoset FILE or --proto FILE, or the "
+        "full method and raw bytes: pkg.Service/Method --binary-file FILE"
     )
     refused(done, 5, message, hint)
 

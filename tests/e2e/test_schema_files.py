@@ -32,7 +32,8 @@ class Echo(grpc.GenericRpcHandler):  # type: ignore[misc]  # grpcio's types are 
             return message
 
         async def many(messages: AsyncIterator[bytes], _: object) -> bytes:
-            return [message async for message in messages][0]
+            found = [message async for message in messages]
+            return found[0]
 
         known: dict[str, Any] = {
             "/test.Echo/Say": grpc.unary_unary_rpc_method_handler(one),

@@ -136,7 +136,8 @@ def test_hints_name_commands_that_look_in_the_same_place() -> None:
         " shows what is registered"
     )
     assert hint([Obstacle(Kind.UNIMPLEMENTED, "")], "echo", again=again) == (
-        "turn reflection on in the server, or give the full method and raw bytes: lbctl hammer echo "
+        "turn reflection on in the server, give --protoset FILE or --proto FILE, or the "
+        "full method and raw bytes: lbctl hammer echo "
         "pkg.Service/Method --binary-file FILE --endpoints 10.0.0.1:2379 --service-from value --tls"
     )
 
@@ -144,7 +145,8 @@ def test_hints_name_commands_that_look_in_the_same_place() -> None:
 def test_backends_of_no_registry_are_not_looked_for_there() -> None:
     assert hint([REFUSED], "echo", registered=False) == "is it running?"
     assert hint([Obstacle(Kind.UNIMPLEMENTED, "")], "echo", registered=False) == (
-        "turn reflection on in the server, or give the full method and raw bytes: pkg.Service/Method --binary-file FILE"
+        "turn reflection on in the server, give --protoset FILE or --proto FILE, or the "
+        "full method and raw bytes: pkg.Service/Method --binary-file FILE"
     )
     assert hint([NOT_HTTP2], "", registered=True) == (
         "is a gRPC server running there? lbctl ls SERVICE shows what is registered"

@@ -6,8 +6,8 @@ from lbctl.model import Endpoint
 from lbctl.rpc.access import Access
 from lbctl.rpc.probe import connect
 from lbctl.rpc.schemas import lookup
+from lbctl.rpc.schemas.asking import asking
 from lbctl.rpc.schemas.conversation import ReflectionFailed, converse
-from lbctl.rpc.schemas.reflection import asking
 
 
 async def offered(endpoint: Endpoint, access: Access, *, timeout_s: float) -> tuple[str, ...] | None:

@@ -10,9 +10,10 @@ from google.protobuf.descriptor_pb2 import FileDescriptorProto
 from lbctl.errors import CannotCall, NotFound, UsageError
 from lbctl.model import Endpoint
 from lbctl.rpc.messages.message import encode
+from lbctl.rpc.schemas.asking import Versions
 from lbctl.rpc.schemas.conversation import ReflectionFailed
 from lbctl.rpc.schemas.described_files import DescribedFiles
-from lbctl.rpc.schemas.reflection import Versions, load_method
+from lbctl.rpc.schemas.reflection import load_method
 from tests.rpc.schemas.written import written
 from tests.rpc.servers import HEALTH, V1, V1ALPHA, Reflection, echo_files, failing, health_of, reflecting, serving
 

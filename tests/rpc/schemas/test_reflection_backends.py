@@ -25,7 +25,8 @@ from tests.rpc.servers import (
 
 ECHO = Reflection(echo_files(), ["test.Echo"])
 RAW_HINT = (
-    "turn reflection on in the server, or give the full method and raw bytes: "
+    "turn reflection on in the server, give --protoset FILE or --proto FILE, or the "
+    "full method and raw bytes: "
     "lbctl hammer echo pkg.Service/Method --binary-file FILE"
 )
 
