@@ -13,22 +13,23 @@ from lbctl.balance.keys import Source
 from lbctl.balance.policies.base import Policy
 from lbctl.balance.policies.table import GRPC_POLICIES
 from lbctl.clock import Clock
+from lbctl.commands.called_service import called_service, unusable
 from lbctl.commands.calling import Calling, Payload
 from lbctl.commands.caution import caution, hesitate
 from lbctl.commands.error_limit import MAX_ERRORS, ErrorLimit, watched
 from lbctl.commands.finding import meant
-from lbctl.commands.following import backends_of, called, followed
+from lbctl.commands.following import backends_of, followed
 from lbctl.commands.hash_keys import finder_of, follows, keys_of, one_key
 from lbctl.commands.judging import Judge
 from lbctl.commands.reach import Reach, Reaching, ready_for
 from lbctl.commands.repeating import Configured
+from lbctl.commands.rewriting import Where
 from lbctl.commands.screen import Screen
 from lbctl.commands.searching import Probing, Searching
 from lbctl.commands.signals import Interrupts
 from lbctl.commands.varying import bases_of, judge_of, repeating_of, varying_of
-from lbctl.discovery.directory import find, read
 from lbctl.discovery.weight_limits import WeightLimits
-from lbctl.errors import CannotCall, LbctlError, NotFound, UsageError
+from lbctl.errors import CannotCall, LbctlError, UsageError
 from lbctl.etcd.client import Etcd
 from lbctl.load.attempts import REPLAY_BUFFER
 from lbctl.load.controls import RegistryControls
@@ -89,6 +90,11 @@ class Hammer:
     read_only: str = ""  # why nothing may be written to the registry; "" where it may
     again: Again = field(default_factory=Again)
     schema: DescribedFiles | None = field(default=None, repr=False)  # describes methods in place of the backends
+
+    @property
+    def where(self) -> Where:
+        """Which service is meant, and where to look for it."""
+        return Where(self.service, self.prefix, self.layout, self.named_by, self.again)
 
 
 @dataclass(frozen=True, slots=True)
@@ -185,16 +191,14 @@ async def _run(
 def _registrar(etcd: Etcd | None, request: Hammer, load: Run) -> AbstractAsyncContextManager[RegistryControls]:
     """What changes the registry for who looks at the run."""
     from lbctl.commands.registrar import registrar_for
-    from lbctl.commands.rewriting import Where
 
-    there = Where(request.service, request.prefix, request.layout, request.named_by, request.again)
-    return registrar_for(etcd, there, load.note, request.read_only)
+    return registrar_for(etcd, request.where, load.note, request.read_only)
 
 
 async def targeted(etcd: Etcd | None, request: Hammer, tell: Tell) -> Target:
     """Find what a load goes to; raises what ``run`` does before its first call."""
     ready = ready_for(request.reach)
-    service = await _service(etcd, request)
+    service = await called_service(etcd, request.where, request.backends)
     reaching = _reaching(request, ready)
     return Target(service, reaching, *await meant(request, service, reaching, tell))
 
@@ -314,29 +318,10 @@ def _requests(request: Hammer, reaching: Reaching, calling: Calling) -> Callable
     return of
 
 
-async def _service(etcd: Etcd | None, request: Hammer) -> Service:
-    if etcd is None:
-        return Service(request.service, "backends", "", request.backends)
-    registry = await read(etcd, request.prefix, layout=request.layout, named_by=request.named_by)
-    service = find(registry, request.service, request.layout, request.again)
-    look = request.again.command("ls", request.service)
-    if not service.instances:
-        raise _unusable(service, look)
-    spoken = called(service.instances)
-    if not spoken:
-        protocols = ", ".join(sorted({str(each.protocol) for each in service.instances}))
-        raise CannotCall(f'no instance of "{service.name}" speaks gRPC: {protocols}', f"see: {look}")
-    return replace(service, instances=tuple(spoken))
-
-
-def _unusable(service: Service, look: str) -> NotFound:
-    return NotFound(f'service "{service.name}" has no usable instances', f"see why: {look}")
-
-
 async def _require_one(load: Run, request: Hammer, service: Service, reaching: Reaching) -> None:
     """Refuse to begin where nothing can be called."""
     if not load.backends.count:
-        raise _unusable(service, request.again.command("ls", request.service))
+        raise unusable(service, request.again.command("ls", request.service))
     failures = load.backends.failures()
     if len(failures) < load.backends.count:
         return
