@@ -14,6 +14,7 @@ from lbctl.errors import ExitCode
 LISTED: tuple[Listed, ...] = (
     Listed("look", "ls", "services in etcd, or the instances of one service", "ls"),
     Listed("look", "watch", "live view of one service in the registry", "watch"),
+    Listed("look", "methods", "methods that a service offers, and where backends differ", "methods"),
     Listed("look", "health", "grpc.health.v1 of every backend", "health"),
     Listed("look", "doctor", "find what is wrong: etcd, keys, weights, health, balance, lag", "doctor"),
     Listed("load", "hammer", "load through a balancing policy, live per-backend view", "hammer"),
