@@ -11,6 +11,7 @@ from grpc_reflection.v1alpha.reflection_pb2 import ExtensionRequest, ServerRefle
 
 from lbctl.model import Code, Origin, Reply
 from lbctl.rpc.obstacle import told
+from lbctl.rpc.schemas.as_compiled import as_compiled
 from lbctl.rpc.schemas.schema import extends, find_file, find_service, missing_imports, missing_types, well_known
 
 if TYPE_CHECKING:
@@ -95,9 +96,10 @@ class Conversation:
         asked: set[str] = set()
         await self._complete_imports(asked)
         # A file may be registered under another name than its importers use: then its types still lead to it.
-        for name in missing_types(self.files)[:MAX_RESCUES]:
+        for name in missing_types(as_compiled(self.files))[:MAX_RESCUES]:
             await self._fetch(ServerReflectionRequest(file_containing_symbol=name))
         await self._complete_imports(asked)
+        self.files.update(as_compiled(self.files))
 
     async def _complete_imports(self, asked: set[str]) -> None:
         while wanted := [name for name in missing_imports(self.files) if name not in asked]:

@@ -1,0 +1,107 @@
+"""Descriptor files as protobuf's compiler writes them, whatever a server makes of them.
+
+Those on protobufjs have one file for each package, name types as in the source, and describe protobuf's own messages
+in words of their own: a Struct whose fields are no map.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterator, Mapping
+from typing import Final
+
+from google.protobuf.descriptor_pb2 import FieldDescriptorProto, FileDescriptorProto
+
+from lbctl.rpc.schemas.schema import WELL_KNOWN, definitions, join, messages, well_known
+
+Files = Mapping[str, FileDescriptorProto]
+
+_PACKAGE: Final = "google.protobuf"
+_STEMS: Final = ("any", "api", "descriptor", "duration", "empty", "field_mask", "source_context", "struct")
+_OWN: Final = tuple(f"{WELL_KNOWN}{stem}.proto" for stem in (*_STEMS, "timestamp", "type", "wrappers"))
+
+
+def as_compiled(files: Files) -> dict[str, FileDescriptorProto]:
+    """Return the files with every type by its full name, and protobuf's own types as they are.
+
+    Those where that is so already are the same objects.
+    """
+    return in_full(_with_own_types(files))
+
+
+def _with_own_types(files: Files) -> Files:
+    """Take protobuf's own types out of files that are not protobuf's by their names, and put its own files there."""
+    strange = [file for file in files.values() if file.package == _PACKAGE and not file.name.startswith(WELL_KNOWN)]
+    if not strange:
+        return files
+    found = dict(files)
+    for file in strange:
+        for own in filter(None, map(well_known, _OWN)):
+            known = set(definitions(own))
+            if known.isdisjoint(definitions(file)):
+                continue
+            found.setdefault(own.name, own)
+            found[file.name] = _without(found[file.name], known)
+    return found
+
+
+def _without(file: FileDescriptorProto, known: Collection[str]) -> FileDescriptorProto:
+    copy = FileDescriptorProto()
+    copy.CopyFrom(file)
+    for kept, all_of in ((copy.message_type, file.message_type), (copy.enum_type, file.enum_type)):
+        others = [each for each in all_of if join(file.package, each.name) not in known]
+        del kept[:]
+        kept.extend(others)
+    return copy
+
+
+def in_full(files: Files) -> dict[str, FileDescriptorProto]:
+    """Return the files with every type by its full name; those where that is so already are the same objects.
+
+    A name is looked for from the inside out, by protobuf's rules of scopes; one that no file defines is a full name.
+    """
+    if not any(_has_short_names(file) for file in files.values()):
+        return dict(files)
+    defined = {name for file in files.values() for name in definitions(file)}
+    return {name: _rewritten(file, defined) if _has_short_names(file) else file for name, file in files.items()}
+
+
+def _has_short_names(file: FileDescriptorProto) -> bool:
+    fields = (name for _, field in _fields(file) for name in (field.type_name, field.extendee))
+    methods = (
+        name for service in file.service for each in service.method for name in (each.input_type, each.output_type)
+    )
+    return any(name and not name.startswith(".") for name in (*fields, *methods))
+
+
+def _rewritten(file: FileDescriptorProto, defined: Collection[str]) -> FileDescriptorProto:
+    copy = FileDescriptorProto()
+    copy.CopyFrom(file)
+    for scope, field in _fields(copy):
+        if field.type_name:
+            field.type_name = _full(field.type_name, scope, defined)
+        if field.extendee:
+            field.extendee = _full(field.extendee, scope, defined)
+    for service in copy.service:
+        scope = join(copy.package, service.name)
+        for method in service.method:
+            method.input_type = _full(method.input_type, scope, defined)
+            method.output_type = _full(method.output_type, scope, defined)
+    return copy
+
+
+def _full(name: str, scope: str, defined: Collection[str]) -> str:
+    if name.startswith("."):
+        return name
+    while scope:
+        if join(scope, name) in defined:
+            return f".{scope}.{name}"
+        scope = scope.rpartition(".")[0]
+    return f".{name}"
+
+
+def _fields(file: FileDescriptorProto) -> Iterator[tuple[str, FieldDescriptorProto]]:
+    """All fields and extensions, each with the scope that its names are looked for in."""
+    yield from ((file.package, field) for field in file.extension)
+    for prefix, message in messages(file):
+        scope = join(prefix, message.name)
+        yield from ((scope, field) for field in (*message.field, *message.extension))
