@@ -9,11 +9,13 @@ from decimal import Decimal
 from typing import Any, Final
 
 from google.protobuf import json_format
+from google.protobuf.descriptor import Descriptor
 from google.protobuf.message import DecodeError, EncodeError, Message
 from google.protobuf.message_factory import GetMessageClass
 
 from lbctl.errors import CannotCall, UsageError
 from lbctl.rpc.messages.mistake import find_mistake
+from lbctl.rpc.messages.showing import shown
 from lbctl.rpc.schemas.schema import Method
 
 # Beyond this no protobuf integer fits, and below 2**53 a float is exact.
@@ -79,16 +81,24 @@ def _unfit(source: str, mistake: str) -> UsageError:
     return UsageError(mistake if source == REQUEST else f"{source}: {mistake}")
 
 
-def decode(method: Method, message: bytes) -> dict[str, Any]:
-    """Decode a reply to what JSON can hold; 64-bit integers are strings, as protobuf's mapping has it."""
-    kind = method.output_type
+def decode(method: Method, message: bytes, *, defaults: bool = False) -> Any:  # noqa: ANN401  # whatever JSON holds
+    """Decode a reply to what JSON can hold; 64-bit integers are strings, as protobuf's mapping has it.
+
+    An Any of an unknown type is shown in base64. With ``defaults`` fields are there that cannot be told to be unset.
+    Raises CannotCall where the octets are no such message.
+    """
     try:
-        reply: Message = GetMessageClass(kind).FromString(message)
-        return json_format.MessageToDict(reply, descriptor_pool=kind.file.pool)
+        return shown(decoded(method.output_type, message), defaults=defaults)
+    except RecursionError as error:
+        raise CannotCall("the reply cannot be shown as JSON: it is nested too deeply") from error
+
+
+def decoded(kind: Descriptor, message: bytes) -> Message:
+    """Read a message; raises CannotCall where the octets are none of that kind."""
+    try:
+        return GetMessageClass(kind).FromString(message)
     except DecodeError as error:
         raise CannotCall(f"the reply is not a {kind.full_name} message") from error
-    except (json_format.Error, TypeError, ValueError, AttributeError, RecursionError) as error:
-        raise CannotCall(f"the reply cannot be shown as JSON: {' '.join(ascii(str(error))[1:-1].split())}") from error
 
 
 def parse(text: str, source: str, *, first_line: int = 1) -> object:

@@ -78,9 +78,10 @@ def test_a_reply_that_is_no_message_is_said() -> None:
         decode(KITCHEN_SINK, b"\x0a\xff")
 
 
-def test_a_reply_with_an_unknown_any_is_said() -> None:
-    with pytest.raises(CannotCall, match=r"the reply cannot be shown as JSON: .*q\.Unknown"):
-        decode(KITCHEN_SINK, b"\x6a\x0d\x0a\x0b" + b"x/q.Unknown")
+def test_a_reply_with_an_unknown_any_is_shown_in_base64() -> None:
+    assert decode(KITCHEN_SINK, b"\x6a\x10\x0a\x0bx/q.Unknown\x12\x01\x08") == {
+        "anything": {"@type": "x/q.Unknown", "@error": "nobody describes q.Unknown", "@value": "CA=="}
+    }
 
 
 @pytest.mark.parametrize(
