@@ -15,7 +15,9 @@ from lbctl.model import Endpoint
 
 ROOT = Path(__file__).parents[2]
 GO_SERVER = Path(__file__).with_name("goserver")
+NODE_SERVER = Path(__file__).with_name("nodeserver")
 BUILD_S = 300.0
+INSTALL_S = 120.0
 
 
 @contextmanager
@@ -52,6 +54,38 @@ def go_binary(tmp_path_factory: pytest.TempPathFactory) -> str:
     if built.returncode:
         pytest.skip(f"the Go server cannot be built here: {built.stderr[-300:]}")
     return str(binary)
+
+
+@pytest.fixture(scope="session")
+def node_endpoint(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Endpoint]:
+    """Give the address of the server on @grpc/grpc-js; skips where it cannot be installed."""
+    node, npm = shutil.which("node"), shutil.which("npm")
+    if node is None or npm is None:
+        pytest.skip("no Node.js here")
+    packages = tmp_path_factory.mktemp("node")
+    shutil.copy(NODE_SERVER / "package.json", packages)
+    try:
+        done = subprocess.run(
+            [npm, "install", "--no-audit", "--no-fund"],
+            cwd=packages,
+            capture_output=True,
+            text=True,
+            timeout=INSTALL_S,
+            check=False,
+        )
+    except subprocess.TimeoutExpired:
+        pytest.skip("the packages of Node.js cannot be had here")
+    if done.returncode:
+        pytest.skip(f"the packages of Node.js cannot be had here: {done.stderr[-300:]}")
+    with serving([node, str(NODE_SERVER / "server.js"), str(packages)]) as address:
+        yield address
+
+
+@pytest.fixture(scope="session")
+def go_endpoint(go_binary: str) -> Iterator[Endpoint]:
+    """Give the address of the server on grpc-go."""
+    with serving([go_binary]) as address:
+        yield address
 
 
 @pytest.fixture(scope="session", params=["python", "go"])

@@ -14,6 +14,7 @@ import (
 	"google.golang.org/grpc/codes"
 	_ "google.golang.org/grpc/encoding/gzip"
 	pb "google.golang.org/grpc/interop/grpc_testing"
+	"google.golang.org/grpc/reflection"
 	"google.golang.org/grpc/status"
 )
 
@@ -105,6 +106,7 @@ func main() {
 	}
 	service := grpc.NewServer()
 	pb.RegisterTestServiceServer(service, server{})
+	reflection.Register(service)
 	fmt.Println(listener.Addr().(*net.TCPAddr).Port)
 	go func() {
 		io.Copy(io.Discard, os.Stdin)
