@@ -5,10 +5,12 @@ from __future__ import annotations
 import os
 import re
 from pathlib import Path
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
-from lbctl.model import Endpoint
 from lbctl.redaction import masked_text
+
+if TYPE_CHECKING:
+    from lbctl.model import Endpoint
 
 _UNIX: Final = ("unix:", "unix-abstract:")
 _EXAMPLES: Final = {"unix": "/path", "unix-abstract": "name"}
@@ -28,8 +30,14 @@ def parse_endpoint(text: str, default_port: int | None = None) -> Endpoint:
     if port is None:
         if default_port is None:
             raise ValueError(f"{text!r} has no port (write host:port)")
-        return Endpoint(host, default_port)
-    return Endpoint(host, _port(text, port))
+        return _endpoint(host, default_port)
+    return _endpoint(host, _port(text, port))
+
+
+def _endpoint(host: str, port: int) -> Endpoint:
+    from lbctl.model import Endpoint
+
+    return Endpoint(host, port)
 
 
 def parse_listening(text: str) -> Endpoint:
@@ -40,7 +48,7 @@ def parse_listening(text: str) -> Endpoint:
         given = f"0.0.0.0:{port}"
     if port is None or not re.fullmatch(r"0{1,5}", port):
         return parse_endpoint(given)
-    return Endpoint(parse_endpoint(given.removesuffix(port) + "1").host, 0)
+    return _endpoint(parse_endpoint(given.removesuffix(port) + "1").host, 0)
 
 
 def parse_collector(text: str) -> str:
@@ -155,7 +163,7 @@ def _unix(text: str) -> Endpoint:
         name = str(Path(name).absolute())
     if len(os.fsencode(name)) > _LONGEST_SOCKET:
         raise ValueError(f"{text!r} is too long for a unix socket (at most {_LONGEST_SOCKET} bytes)")
-    return Endpoint(f"{kind}:{name}", 0)
+    return _endpoint(f"{kind}:{name}", 0)
 
 
 def parse_authority(text: str) -> str:

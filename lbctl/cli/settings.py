@@ -19,9 +19,9 @@ from lbctl.cli.weight_values import parse_limit, parse_share, parse_weight
 from lbctl.commands.reach import Reach
 from lbctl.discovery.weight_limits import WeightLimits
 from lbctl.errors import UsageError
-from lbctl.model import Endpoint
 
 if TYPE_CHECKING:
+    from lbctl.model import Endpoint
     from lbctl.stats.thresholds import Abort, Threshold
 
 

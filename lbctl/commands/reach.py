@@ -8,9 +8,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
-from lbctl.model import Instance
-
 if TYPE_CHECKING:
+    from lbctl.model import Instance
     from lbctl.rpc.access import Access
     from lbctl.rpc.options import ConnectionOptions, Secure
     from lbctl.rpc.tls import Credentials

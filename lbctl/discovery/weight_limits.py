@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING
 
-from lbctl.model import Instance
+if TYPE_CHECKING:
+    from lbctl.model import Instance
 
 
 @dataclass(frozen=True, slots=True)

@@ -30,7 +30,7 @@ def test_importing_the_command_line_loads_nothing_heavy() -> None:
 @pytest.mark.parametrize("arguments", [["--help"], ["ls", "--help"], ["hammer", "--help"], ["-V"], []])
 def test_help_loads_nothing_heavy_either(arguments: list[str]) -> None:
     of_a_command = arguments[:1] in (["ls"], ["hammer"])
-    light = ("json", "fractions", "array", "lbctl.load.pacing.schedule", "lbctl.load.requests.given")
+    light = ("json", "fractions", "array", "lbctl.model", "lbctl.load.pacing.schedule", "lbctl.load.requests.given")
     heavy = (*HEAVY, "pydantic", *(light if of_a_command else ["typer"]))
     code = f"import lbctl.cli, sys; lbctl.cli.run({arguments!r}); print([m for m in {heavy!r} if m in sys.modules])"
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
