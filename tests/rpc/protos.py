@@ -9,7 +9,7 @@ from google.protobuf.descriptor_pb2 import DescriptorProto, FieldDescriptorProto
 from lbctl.rpc.schemas.schema import Method, build_method, well_known
 
 F = FieldDescriptorProto
-WELL_KNOWN: Final = ("any", "duration", "struct", "timestamp", "wrappers")
+WELL_KNOWN: Final = ("any", "duration", "field_mask", "struct", "timestamp", "wrappers")
 
 # Name, number, type, type name; a type name in brackets is a repeated field.
 FIELDS: Final = (
@@ -33,6 +33,8 @@ FIELDS: Final = (
     ("by_number", 18, F.TYPE_MESSAGE, "[.t.Sink.ByNumberEntry]"),
     ("by_flag", 19, F.TYPE_MESSAGE, "[.t.Sink.ByFlagEntry]"),
     ("raws", 20, F.TYPE_BYTES, "[]"),
+    ("single", 21, F.TYPE_FLOAT, ""),
+    ("mask", 22, F.TYPE_MESSAGE, ".google.protobuf.FieldMask"),
 )
 
 

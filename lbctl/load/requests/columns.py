@@ -13,8 +13,8 @@ from google.protobuf.descriptor import Descriptor, FieldDescriptor
 from lbctl.errors import UsageError
 from lbctl.load.requests.forms import quoted
 from lbctl.load.requests.templates import has_action
+from lbctl.rpc.messages.kinds import is_special
 from lbctl.rpc.messages.message import parse
-from lbctl.rpc.messages.mistake import SPECIAL
 from lbctl.rpc.quick import INTEGERS
 
 F: Final = FieldDescriptor
@@ -91,7 +91,7 @@ def _at(kind: Descriptor, path: str) -> FieldDescriptor | str:
         field = _named(kind, step)
         if field is None:
             return _unknown(kind, step)
-        if field.message_type is None or field.is_repeated or _is_special(field.message_type):
+        if field.message_type is None or field.is_repeated or is_special(field.message_type):
             return f"{step} is not a single message, so there is no field in it"
         kind = field.message_type
     field = _named(kind, last)
@@ -110,13 +110,9 @@ def _unknown(kind: Descriptor, name: str) -> str:
     )
 
 
-def _is_special(kind: Descriptor) -> bool:
-    return kind.full_name.startswith("google.protobuf.") and kind.name in SPECIAL
-
-
 def _is_json(field: FieldDescriptor) -> bool:
     """Whether a cell is JSON: of lists, maps and messages, those apart whose JSON is a string."""
     if field.is_repeated:
         return True
     kind = field.message_type
-    return kind is not None and not (_is_special(kind) and kind.name in _TEXTUAL)
+    return kind is not None and not (is_special(kind) and kind.name in _TEXTUAL)

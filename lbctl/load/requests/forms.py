@@ -18,7 +18,7 @@ from google.protobuf.message_factory import GetMessageClass
 
 from lbctl.errors import UsageError
 from lbctl.load.requests.templates import Drawing, Names, Template, has_action, parse_template
-from lbctl.rpc.messages.message import encode_like, encode_value
+from lbctl.rpc.messages.message import encode_value
 from lbctl.rpc.quick import INTEGERS, encode_plain
 from lbctl.rpc.schemas.schema import Method
 
@@ -93,7 +93,7 @@ class Form:
         """The octets of one more message."""
         if self._message is None:
             value = filled(self._value, lambda template: template.text(drawing))
-            return encode_like(self._method, value, source=self._source)
+            return encode_value(self._method, value, source=self._source)
         for template, put in self._setters:
             put(template.text(drawing))
         octets: bytes = self._message.SerializeToString(deterministic=True)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import lru_cache
 from typing import Any, Final
 
 from google.protobuf.descriptor import Descriptor, FieldDescriptor
@@ -28,6 +29,7 @@ def is_special(kind: Descriptor) -> bool:
     return kind.full_name in SPECIAL
 
 
+@lru_cache(maxsize=4096)
 def is_map(field: FieldDescriptor) -> bool:
     """Tell whether a field is a map."""
     return field.message_type is not None and bool(field.message_type.GetOptions().map_entry)

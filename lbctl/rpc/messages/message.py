@@ -14,7 +14,8 @@ from google.protobuf.message import DecodeError, EncodeError, Message
 from google.protobuf.message_factory import GetMessageClass
 
 from lbctl.errors import CannotCall, UsageError
-from lbctl.rpc.messages.mistake import find_mistake
+from lbctl.rpc.messages.fit import fit
+from lbctl.rpc.messages.mistake import Mistake
 from lbctl.rpc.messages.showing import shown
 from lbctl.rpc.schemas.schema import Method
 
@@ -55,30 +56,32 @@ def next_value(text: str, at: int) -> tuple[Any, int]:
 
 def encode_value(method: Method, value: object, *, source: str = REQUEST) -> bytes:
     """Encode a request given as parsed JSON."""
-    mistake = find_mistake(value, method.input_type)
-    if mistake:
-        raise _unfit(source, mistake)
-    return encode_like(method, value, source=source)
-
-
-def encode_like(method: Method, value: object, *, source: str = REQUEST) -> bytes:
-    """Encode a request of a shape that is known to fit; only the most obvious mistakes are found."""
     kind = method.input_type
-    message: Any = GetMessageClass(kind)()
-    json_value: Any = value
     try:
-        json_format.ParseDict(json_value, message, descriptor_pool=kind.file.pool)
+        fitting = fit(value, kind)
+    except Mistake as mistake:
+        raise _unfit(source, str(mistake), mistake.hint) from None
+    except RecursionError:
+        raise _unfit(source, "it is nested too deeply") from None
+    message: Any = GetMessageClass(kind)()
+    try:
+        json_format.ParseDict(fitting, message, descriptor_pool=kind.file.pool)
         encoded: bytes = message.SerializeToString(deterministic=True)
-    except (json_format.ParseError, TypeError, ValueError, AttributeError, KeyError, RecursionError) as error:
+    except (
+        json_format.ParseError,
+        EncodeError,
+        ValueError,
+        TypeError,
+        LookupError,
+        ArithmeticError,
+        RecursionError,
+    ) as error:
         raise _unfit(source, " ".join(str(error).split())) from error
-    except EncodeError as error:
-        missing = ", ".join(message.FindInitializationErrors())
-        raise _unfit(source, f"{kind.full_name} requires {missing}") from error
     return encoded
 
 
-def _unfit(source: str, mistake: str) -> UsageError:
-    return UsageError(mistake if source == REQUEST else f"{source}: {mistake}")
+def _unfit(source: str, mistake: str, hint: str = "") -> UsageError:
+    return UsageError(mistake if source == REQUEST else f"{source}: {mistake}", hint)
 
 
 def decode(method: Method, message: bytes, *, defaults: bool = False) -> Any:  # noqa: ANN401  # whatever JSON holds

@@ -40,6 +40,15 @@ def test_no_request_is_the_empty_message(text: str | None) -> None:
         ('{"by_number": {"1": {"number": 2}}}', "9201 06 0801 1202 0802"),
         ('{"by_flag": {"true": "7"}}', "9a01 04 0801 1007"),
         ('{"left": "a", "right": null}', "c202 01 61"),
+        ('{"big": "9007199254740993.0"}', "10 8180808080808010"),
+        ('{"unsigned": "1.8446744073709551615e19"}', "18 ffffffffffffffffff01"),
+        ('{"single": 3.4028235e38}', "ad01 ffff7f7f"),
+        ('{"single": "Infinity"}', "ad01 0000807f"),
+        ('{"mask": "user.displayName,id"}', "b201 17 0a11" + b"user.display_name".hex() + "0a02" + b"id".hex()),
+        ('{"value": null}', "7a 02 0800"),
+        ('{"colour": "99"}', "40 63"),
+        ('{"colour": 1.0}', "40 01"),
+        ('{"anything": {}}', "6a 00"),
     ],
 )
 def test_values_follow_protobufs_json_mapping(text: str, encoded: str) -> None:

@@ -12,6 +12,11 @@ INT32 = "an integer from -2147483648 to 2147483647"
 INT64 = "an integer from -9223372036854775808 to 9223372036854775807"
 BASE64 = "a string of base64"
 NUMBER = 'a number, or "NaN", "Infinity", "-Infinity"'
+FLOAT = 'a number from -3.4028235e38 to 3.4028235e38, or "NaN", "Infinity", "-Infinity"'
+TIME = 'a time such as "2026-01-02T03:04:05Z"'
+LOCAL = '"2026-01-02T03:04:05"'
+YEAR_0 = '"0000-01-01T00:00:00Z"'
+PATHS = 'paths in lowerCamelCase such as "user.displayName,id"'
 FIELDS = "name, big, unsigned, small, ratio, raw, flag, colour, tags, items"
 
 
@@ -111,18 +116,85 @@ def test_an_unknown_field_is_said_with_the_nearest(text: str, said: str) -> None
         ('{"by_flag": {"1": 1}}', 'the key of by_flag["1"] must be true or false'),
         ('{"left": "a", "right": "b"}', 't.Sink takes only one of "left" and "right"'),
         ('{"snakeName": "a", "snake_name": "b"}', 't.Sink takes only one of "snakeName" and "snake_name"'),
-        ('{"[x.y]": 1}', "Message type t.Sink does not have extensions at Sink"),
+        ('{"[x.y]": 1}', 't.Sink takes no extensions, so no "[x.y]"'),
+        ('{"big": "1e30"}', f'field "big" must be {INT64}, not "1e30"'),
+        ('{"big": "9223372036854775807.5"}', f'field "big" must be {INT64}, not "9223372036854775807.5"'),
+        ('{"big": "1_000"}', f'field "big" must be {INT64}, not "1_000"'),
+        ('{"ratio": "1e999"}', f'field "ratio" must be {NUMBER}, not "1e999"'),
+        ('{"ratio": 1' + "0" * 400 + "}", f'field "ratio" must be {NUMBER}, not 1' + "0" * 38 + "…"),
+        ('{"single": 3.5e38}', f'field "single" must be {FLOAT}, not 3.5e+38'),
+        ('{"single": "-3.5e38"}', f'field "single" must be {FLOAT}, not "-3.5e38"'),
+        ('{"colour": "GREN"}', 'field "colour" must be one of RED, GREEN, not "GREN"; did you mean "GREEN"?'),
+        (
+            '{"colour": 2147483648}',
+            'field "colour" must be one of RED, GREEN or a number from -2147483648 to 2147483647, not 2147483648',
+        ),
+        ('{"colour": true}', 'field "colour" must be one of RED, GREEN, not true'),
+        ('{"by_number": {"1": {}, "01": {}}}', 'the keys "1" and "01" of by_number are the same'),
+        ('{"by_flag": {"true": 1e30}}', f'field "by_flag["true"]" must be {INT64}, not 1e+30'),
+        ('{"when": "2026-01-02T03:04:05"}', f'field "when" must be {TIME} or "…+02:00": with its zone, not {LOCAL}'),
+        (
+            '{"when": "2026-01-02T03:04:05.0123456789Z"}',
+            f'field "when" must be {TIME}, with at most 9 digits behind the point, '
+            'not "2026-01-02T03:04:05.0123456789Z"',
+        ),
+        ('{"when": "0000-01-01T00:00:00Z"}', f'field "when" must be {TIME}, in the years 1 to 9999, not {YEAR_0}'),
+        ('{"pause": "1.5"}', 'field "pause" must be seconds such as "1.5s", not "1.5"'),
+        (
+            '{"pause": "400000000000s"}',
+            'field "pause" must be seconds such as "1.5s", from -315576000000s to 315576000000s, not "400000000000s"',
+        ),
+        (
+            '{"pause": "0.0000000001s"}',
+            'field "pause" must be seconds such as "1.5s", with at most 9 digits behind the point, not "0.0000000001s"',
+        ),
+        ('{"mask": "user.display_name"}', f'field "mask" must be {PATHS}, not "user.display_name"'),
+        (
+            '{"free": {"a": [1, {"b": NaN}]}}',
+            'field "free.a[1].b" must be any JSON value without NaN and Infinity, not NaN',
+        ),
+        ('{"value": [1e999]}', 'field "value[0]" must be any JSON value without NaN and Infinity, not Infinity'),
+        ('{"anything": 5}', 'field "anything" must be an object with "@type", not 5'),
+        (
+            '{"anything": {"type_url": "x/t.Item", "value": "CAE="}}',
+            'field "anything" must be an object with "@type", not {"type_url": "x/t.Item", "value": "CAE=…',
+        ),
+        ('{"anything": {"@type": "x/t.Item", "number": "x"}}', f'field "anything.number" must be {INT32}, not "x"'),
+        (
+            '{"anything": {"@type": "x/t.Item", "numbr": 1}}',
+            't.Item has no field "numbr" (at anything); did you mean "number"?',
+        ),
+        (
+            '{"anything": {"@type": "x/google.protobuf.Duration", "seconds": 1}}',
+            'field "anything" holds a google.protobuf.Duration, which is written {"@type": ..., "value": ...}',
+        ),
+        (
+            '{"anything": {"@type": "x/google.protobuf.Any", "value": {"@type": "x/t.Item", "number": 0.5}}}',
+            f'field "anything.value.number" must be {INT32}, not 0.5',
+        ),
     ],
 )
 def test_a_value_that_does_not_fit_is_said_with_what_would(text: str, said: str) -> None:
     assert mistake(text) == said
 
 
-def test_an_any_of_an_unknown_type_is_said_with_its_type() -> None:
-    said = mistake('{"anything": {"@type": "x/q.U", "number": 5}}')
-    assert said == (
-        'field "anything" must be an object with "@type" naming a type of this service, '
-        'not {"@type": "x/q.U", "number": 5}'
+@pytest.mark.parametrize("url", ["x/q.U", "q.U", "type.googleapis.com/q.U", "x/", ""])
+def test_an_any_of_an_unknown_type_is_said_with_its_type_and_how_it_is_written(url: str) -> None:
+    with pytest.raises(UsageError) as raised:
+        encode(KITCHEN_SINK, f'{{"anything": {{"@type": "{url}", "number": 5}}}}')
+    assert str(raised.value) == f'field "anything" holds the type "{url}", which nobody describes'
+    assert raised.value.hint == (
+        'an Any is written {"@type": "type.googleapis.com/pkg.Message", ...} with the fields beside the type; '
+        "a type that the server does not describe is given with --proto FILE or --protoset FILE"
+    )
+
+
+@pytest.mark.parametrize("anything", ['{"type_url": "x/t.Item"}', '{"@type": 5}', "[]"])
+def test_an_any_without_a_type_is_said_with_how_it_is_written(anything: str) -> None:
+    with pytest.raises(UsageError, match='"anything" must be an object with "@type"') as raised:
+        encode(KITCHEN_SINK, f'{{"anything": {anything}}}')
+    assert raised.value.hint == (
+        'an Any is written {"@type": "type.googleapis.com/pkg.Message", ...} with the fields beside the type'
     )
 
 
