@@ -15,6 +15,7 @@ LISTED: tuple[Listed, ...] = (
     Listed("look", "ls", "services in etcd, or the instances of one service", "ls"),
     Listed("look", "watch", "live view of one service in the registry", "watch"),
     Listed("look", "methods", "methods that a service offers, and where backends differ", "methods"),
+    Listed("look", "describe", "a method or message as protobuf source, or to be filled in", "describe"),
     Listed("look", "health", "grpc.health.v1 of every backend", "health"),
     Listed("look", "doctor", "find what is wrong: etcd, keys, weights, health, balance, lag", "doctor"),
     Listed("load", "hammer", "load through a balancing policy, live per-backend view", "hammer"),

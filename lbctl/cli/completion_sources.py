@@ -143,6 +143,12 @@ def methods(typed: Typed) -> Iterator[Candidate]:
             )
 
 
+def symbols(typed: Typed) -> Iterator[Candidate]:
+    """What can be described, as far as the names of services and methods tell."""
+    yield from methods(typed)
+    yield from grpc_services(typed)
+
+
 def _short(name: str) -> str:
     """``Service/Method``, without the package."""
     service, _, method = name.partition("/")

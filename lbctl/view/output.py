@@ -27,6 +27,11 @@ def as_json(document: Document, *, dense: Container[str] = ()) -> str:
     return _tame("{\n  " + ",\n  ".join(entries) + "\n}" if entries else "{}")
 
 
+def as_json_value(value: object) -> str:
+    """Spell any JSON over several lines."""
+    return _tame(json.dumps(value, ensure_ascii=False, indent=2, allow_nan=False))
+
+
 def _indented(value: object) -> str:
     return json.dumps(value, ensure_ascii=False, indent=2, allow_nan=False).replace("\n", "\n  ")
 

@@ -31,10 +31,12 @@ Node: TypeAlias = (
 Path = tuple[int, ...]
 
 # The numbers of fields in descriptor.proto: by them source information says what it is about.
+FILE_PACKAGE: Final = 2
 FILE_MESSAGE: Final = 4
 FILE_ENUM: Final = 5
 FILE_SERVICE: Final = 6
 FILE_EXTENSION: Final = 7
+FILE_SYNTAX: Final = 12
 MESSAGE_FIELD: Final = 2
 MESSAGE_NESTED: Final = 3
 MESSAGE_ENUM: Final = 4
