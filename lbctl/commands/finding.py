@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import TYPE_CHECKING, Final, NamedTuple
 
 from lbctl.commands.calling import Calling, described, described_in_mix, mix_of, undescribed
+from lbctl.load.requests.given import Written
 
 if TYPE_CHECKING:
     from lbctl.commands.calling import Payload
@@ -32,12 +34,14 @@ async def meant(request: Hammer, service: Service, reaching: Reaching, tell: Tel
         if calling is not None:
             return Meant(calling)
         found = await _found(request, request.method, service, reaching, tell, versions)
+        await _learn(found, request.payload)
         return Meant(described(request.payload, found.method), found.protocol)
     parts, who = [], []
     for share in request.payload.mix:
         calling = _undescribed(request, share.payload, share.method)
         if calling is None:
             found = await _found(request, share.method, service, reaching, tell, versions)
+            await _learn(found, share.payload)
             calling = described_in_mix(share, found.method)
             who.append(found.protocol)
         parts.append((share, calling))
@@ -71,3 +75,21 @@ async def _found(
     if found.note:
         tell.note(found.note)
     return found
+
+
+async def _learn(found: Found, payload: Payload) -> None:
+    """Have the types described that requests name and the method's own files do not define."""
+    from lbctl.rpc.messages.resolver import names_in_text, resolver_of
+
+    names = names_in_text(_written(payload))
+    if names:
+        await resolver_of(found.source, found.method).learn(names)
+
+
+def _written(payload: Payload) -> Iterator[str]:
+    """The JSON of requests, in pieces."""
+    given = payload.given
+    if payload.data is not None:
+        yield payload.data
+    if given.file is not None and given.written is not Written.SERIES:
+        yield from (chunk.decode("latin-1") for chunk in given.file.chunks())  # names are ASCII

@@ -85,11 +85,12 @@ def _required() -> FileDescriptorProto:
     return file
 
 
-def _method(file: FileDescriptorProto) -> Method:
+def method_of(file: FileDescriptorProto) -> Method:
+    """The method ``S.M`` of a file, in a pool of its own."""
     own = [well_known(f"google/protobuf/{name}.proto") for name in WELL_KNOWN]
     files = {each.name: each for each in (file, *own) if each is not None}
     return build_method(files, f"{file.package}.S", "M")
 
 
-KITCHEN_SINK: Final = _method(kitchen_sink())
-REQUIRED: Final = _method(_required())
+KITCHEN_SINK: Final = method_of(kitchen_sink())
+REQUIRED: Final = method_of(_required())

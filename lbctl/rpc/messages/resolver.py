@@ -27,6 +27,10 @@ if TYPE_CHECKING:
 MAX_QUESTIONS: Final = 256  # of one resolver: what a reply names is not ours to trust
 FULL_NAME: Final = re.compile(r"[A-Za-z_]\w*(\.[A-Za-z_]\w*)*", re.ASCII)
 
+_URL: Final = re.compile(r'"+@type"+\s*:\s*"+([^"]+)"')  # quotes are doubled in the cells of CSV
+_EXTENSION: Final = re.compile(r'"+\[([\w.]+)\]"+\s*:', re.ASCII)
+_OVERLAP: Final = 1024  # characters that may stand on both sides of the end of a chunk
+
 # A type by its full name, or an extension by the message that it extends and its number.
 Wanted = str | tuple[str, int]
 
@@ -136,6 +140,20 @@ def names_in(value: object) -> set[str]:
             url = each.get("@type")
             if isinstance(url, str):
                 found.add(type_name(url))
+    return {name for name in found if FULL_NAME.fullmatch(name)}
+
+
+def names_in_text(chunks: Iterable[str]) -> set[str]:
+    """List the types and extensions that JSON names, as text in as many pieces as one likes; some may be none."""
+    found: set[str] = set()
+    rest = ""
+    for chunk in chunks:
+        text = rest + chunk
+        if "@type" in text:
+            found |= {type_name(url.replace("\\/", "/")) for url in _URL.findall(text)}
+        if '"[' in text:
+            found |= set(_EXTENSION.findall(text))
+        rest = text[-_OVERLAP:]
     return {name for name in found if FULL_NAME.fullmatch(name)}
 
 
