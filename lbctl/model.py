@@ -176,7 +176,8 @@ class Reply(NamedTuple):
     sent: int = 0  # messages of a stream that were written
     received: int = 0  # messages of a stream that came back
     headed: bool = False  # response headers came before its end, other than those of a Trailers-Only response
-    metadata: tuple[tuple[bytes, bytes], ...] = ()  # of its end: a pushback, a load report
+    metadata: tuple[tuple[bytes, bytes], ...] = ()  # of its end: a pushback, a load report, or all of it
+    headers: tuple[tuple[bytes, bytes], ...] = ()  # of its beginning, where the caller asked to keep them
 
     @property
     def is_ok(self) -> bool:

@@ -6,6 +6,7 @@ import asyncio
 from collections import Counter
 from collections.abc import Callable, Sequence
 from dataclasses import replace
+from functools import partial
 from random import Random
 from types import TracebackType
 from typing import Final, NamedTuple, Self
@@ -47,6 +48,12 @@ class _Pending:
 
     def alone(self) -> _Pending:
         return self
+
+    @property
+    def may_repeat(self) -> bool:
+        """Whether it can be sent once more: not a second time, and not where what was sent is gone."""
+        outbox = self.request.stream.outbox if self.request.stream is not None else None
+        return self.attempts == 1 and (outbox is None or not outbox.taken)
 
     def end(self, reply: Reply) -> None:
         if not self.future.done():
@@ -123,6 +130,13 @@ class Caller:
             return DEADLINE
         return self._unusable()
 
+    async def call(self, request: Request) -> Result:
+        """One call of a request as it stands, within its own deadline; never raises for a failed call.
+
+        The messages of its outbox are sent as they are put there; never from within ``told``.
+        """
+        return await self._call(request, request.timeout_ns / 1e9 if request.timeout_ns else None)
+
     async def unary(
         self, path: str, message: bytes, *, timeout_s: float, metadata: Headers = (), authority: str = ""
     ) -> Result:
@@ -171,6 +185,9 @@ class Caller:
         if timeout_s is not None:
             call.deadline_ns = self._clock.now_ns() + request.timeout_ns
             timer = asyncio.get_running_loop().call_later(timeout_s, self._expire, call)
+        outbox = request.stream.outbox if request.stream is not None else None
+        if outbox is not None:
+            outbox.on_put = partial(self._subchannel.wake, call)
         try:
             self._send(call)
             return await call.future
@@ -220,11 +237,11 @@ class Caller:
             call.end(DEADLINE if now_ns >= call.deadline_ns else reply)
         for call, reply in refused:
             assert isinstance(call, _Pending)
-            if call.attempts > 1:
-                call.end(reply)
-            else:
+            if call.may_repeat:
                 call.attempts += 1
                 self._again(call, now_ns)
+            else:
+                call.end(reply)
         for call in unsent:
             assert isinstance(call, _Pending)
             self._again(call, now_ns)

@@ -126,6 +126,11 @@ class Subchannel:
                 return False
         return next((found for link in self._links if (found := link.abandon(call)) is not None), None)
 
+    def wake(self, call: Call) -> None:
+        """Send what has come into the outbox of a call; of one that waits here nothing is sent yet."""
+        if any(link.session.wake(call) for link in self._links):
+            self.settle()
+
     def cancel(self, reply: Reply) -> None:
         """End every call in flight with this reply; those that wait here are returned."""
         self.without()

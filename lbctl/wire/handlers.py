@@ -197,7 +197,8 @@ def _conclude(state: State, stream: int, response: Response, trailers: Head | No
     talk = state.talks.get(stream)
     many = talk is not None and talk.spec.server
     reply = of_response(response.head, trailers, response.problem(many=many), response.excerpt())
-    if trailers is not None and trailers.metadata and (state.limits.load_reports or reply is not OK_REPLY):
+    asked = state.limits.load_reports or state.limits.headers
+    if trailers is not None and trailers.metadata and (asked or reply is not OK_REPLY):
         reply = reply._replace(metadata=trailers.metadata)
     kept = response.kept() if response.keep else ()
     if kept:

@@ -40,7 +40,7 @@ class Head:
     flaw: str
     anomalies: tuple[str, ...]
     fast: int
-    metadata: Headers = ()  # what a client has to act on: PUSHBACK and LOAD_REPORT fields
+    metadata: Headers = ()  # what a client has to act on: PUSHBACK and LOAD_REPORT fields; or all there are
 
 
 def parse(fields: list[Field]) -> Head:

@@ -24,15 +24,16 @@ _UNREAD: Final = parse([])
 class HeaderReader:
     """The decompression context of one connection. ``cache`` maps complete blocks to heads; read it, never write.
 
-    With ``everything`` heads are made from all fields, instead of those that tell something about a call's end. With
-    ``load_reports`` none that has one may take the fast path.
+    With ``everything`` heads are made from all fields, instead of those that tell something about a call's end; with
+    ``whole`` they have them all as their metadata, too. With ``load_reports`` none that has one may take the fast path.
     """
 
-    __slots__ = ("_blocks", "_heads", "_load_reports", "cache", "decoded", "read_blocks")
+    __slots__ = ("_blocks", "_heads", "_load_reports", "_whole", "cache", "decoded", "read_blocks")
 
-    def __init__(self, *, everything: bool = False, load_reports: bool = False) -> None:
+    def __init__(self, *, everything: bool = False, whole: bool = False, load_reports: bool = False) -> None:
+        self._whole = whole
         self._load_reports = load_reports
-        self._blocks = BlockReader(everything=everything)
+        self._blocks = BlockReader(everything=everything or whole)
         self._heads: dict[tuple[Field, ...], Head] = {}
         self.cache: dict[bytes, Head] = {}
         self.read_blocks = 0  # by ``read``; what is found in ``cache`` directly is not in it
@@ -68,7 +69,9 @@ class HeaderReader:
             if len(self._heads) >= _CACHE_SIZE:
                 self._heads.clear()
             head = parse([(each.name, each.value) for each in telling])
-            if self._load_reports and head.metadata:
+            if self._whole:
+                head = replace(head, metadata=tuple((each.name, each.value) for each in telling))
+            elif self._load_reports and head.metadata:
                 head = replace(head, fast=NOT_FAST)
             self._heads[telling] = head
         return head

@@ -20,7 +20,8 @@ class Limits:
     a call whose deadline passed is cancelled at the server; without, its stream is left to the server's own deadline
     and keeps its slot until then. With ``load_reports`` the OK replies that carry one are handed over with it. With
     ``replay`` it is told of calls that they are committed: their reply has begun, or their requests are longer than
-    so many octets, which is what a client would keep to send them again.
+    so many octets, which is what a client would keep to send them again. With ``headers`` every reply has all fields of
+    the headers and trailers that came.
     """
 
     max_streams: int = OWN_STREAM_LIMIT
@@ -29,6 +30,7 @@ class Limits:
     reset_late: bool = True
     load_reports: bool = False
     replay: int = 0
+    headers: bool = False
 
     @property
     def last_stream(self) -> int:

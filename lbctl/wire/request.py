@@ -9,6 +9,7 @@ from math import inf
 from typing import Final
 
 from lbctl import __version__
+from lbctl.wire.outbox import Outbox
 
 Headers = tuple[tuple[bytes, bytes], ...]
 
@@ -30,7 +31,8 @@ class Stream:
     cancels; 0 leaves the end to the server.
 
     ``told`` gets every response message while the read that brought it is parsed, and none is kept then; it must not
-    touch the connection. ``each_once``: ``count`` is that of the messages, also where a call has others.
+    touch the connection. ``each_once``: ``count`` is that of the messages, also where a call has others. With
+    ``outbox`` the messages are those that are put into it, until it is ended, and there are no others.
     """
 
     client: bool
@@ -42,6 +44,7 @@ class Stream:
     duration_ns: int = 0
     told: Callable[[bytes], None] | None = field(default=None, compare=False)
     each_once: bool = False
+    outbox: Outbox | None = field(default=None, compare=False)
 
     def of(self, messages: tuple[bytes, ...]) -> Stream:
         """The same with other messages."""

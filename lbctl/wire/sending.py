@@ -91,6 +91,14 @@ class Sending(State):
         talks.speak(self, now_ns)
         self.pump()
 
+    def wake(self, call: Call) -> bool:
+        """Send what has come into the outbox of a call; whether it is on this connection and open."""
+        stream = next((number for number, known in self.open.items() if known is call), None)
+        if stream is not None:
+            self.send.wake(stream)
+            self.pump()
+        return stream is not None
+
     @property
     def next_talk_ns(self) -> int:
         """When ``talk`` has something to do: 0 never, 1 at once."""

@@ -121,7 +121,7 @@ class State:
         self.agenda: list[tuple[int, int]] = []  # a heap of (ns, stream): when a talk has something to do
         self.ghosts: dict[int, int] = {}  # streams given up and left to the peer, and what they have not got back
         self.waiting: deque[tuple[Call, Request]] = deque()
-        self.reader = HeaderReader(load_reports=limits.load_reports)
+        self.reader = HeaderReader(whole=limits.headers, load_reports=limits.load_reports)
         self.writer = HeaderWriter()
         self.send = SendWindows(self._sent)
         self.received = ReceiveWindow()
@@ -225,6 +225,8 @@ class State:
         self.uploading.pop(stream, None)
         if reply is not OK_REPLY and (seen or (response is not None and response.has_begun)):
             reply = reply._replace(headed=True)
+        if self.limits.headers and response is not None and response.has_begun and response.head is not None:
+            reply = reply._replace(headers=response.head.metadata)
         call = self.open.pop(stream)
         first_ns = self.firsts.pop(stream, 0)
         if first_ns:

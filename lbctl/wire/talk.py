@@ -9,7 +9,8 @@ from __future__ import annotations
 
 from typing import Final
 
-from lbctl.wire.request import Stream
+from lbctl.wire.outbox import Outbox
+from lbctl.wire.request import Stream, framed
 
 NO_LIMIT: Final = -2  # no number of messages is one more than this
 
@@ -105,3 +106,24 @@ class Talk:
         self._owed += min(times, left)
         self._due_ns = self._due_ns + times * self.spec.interval_ns if left > times or not self.spec.count else 0
         return True
+
+
+class OpenTalk(Talk):
+    """A call whose messages become known while it lasts; the end of its outbox is that of our side."""
+
+    __slots__ = ("_compress", "_outbox")
+
+    def __init__(self, spec: Stream, outbox: Outbox, *, compress: bool, since_ns: int = 0) -> None:
+        super().__init__(spec, (), NO_LIMIT, since_ns)
+        self._outbox = outbox
+        self._compress = compress
+
+    def take(self) -> tuple[bytes, bool] | None:
+        message = None if self.leaving else self._outbox.take()
+        if message is None:
+            return (b"", True) if self._outbox.is_over and not self.leaving else None
+        self.taken += 1
+        return framed(message, compress=self._compress), self._outbox.is_over
+
+    def opening(self) -> tuple[bytes, bool]:
+        return self.take() or (b"", False)

@@ -10,7 +10,7 @@ from lbctl.wire.request import Request, fitting
 from lbctl.wire.response import Response
 from lbctl.wire.state import State
 from lbctl.wire.status import of_partial
-from lbctl.wire.talk import NO_LIMIT, Talk
+from lbctl.wire.talk import NO_LIMIT, OpenTalk, Talk
 
 _STALE: Final = 64  # entries of calls that have ended already
 
@@ -19,9 +19,15 @@ def begin(state: State, stream: int, request: Request) -> None:
     """Queue what a streaming call sends at its start; ``state.talks`` knows it from here on."""
     spec = request.stream
     assert spec is not None
+    if spec.outbox is not None:
+        return _began(state, stream, OpenTalk(spec, spec.outbox, compress=request.gzip, since_ns=request.since_ns))
     bodies = state.bodies_of(request)
     kept = fitting([len(body) for body in bodies], state.limits.replay) if state.limits.replay else NO_LIMIT
-    talk = state.talks[stream] = Talk(spec, bodies, kept, request.since_ns)
+    return _began(state, stream, Talk(spec, bodies, kept, request.since_ns))
+
+
+def _began(state: State, stream: int, talk: Talk) -> None:
+    state.talks[stream] = talk
     state.send.begin(stream, talk.opening(), talk.take)
     if talk.is_timed:
         if len(state.agenda) > _STALE + 2 * len(state.talks):
