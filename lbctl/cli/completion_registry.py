@@ -96,15 +96,30 @@ def service_of(typed: Typed) -> Service | None:
 
 
 def methods_of(typed: Typed) -> Methods:
-    """The methods that the service's backends offer, or those of ``--backends``; none where nobody tells in time."""
-    if typed.hosts:
-        return _of_demo()
+    """The methods that the service's backends offer, or those of ``--backends``; none where nobody tells in time.
+
+    Those that ``--protoset`` describes, where it is given.
+    """
+    return _of_demo() if typed.hosts else _told(typed, "methods")
+
+
+def symbols_of(typed: Typed) -> Methods:
+    """All that can be described, and what each is, by whoever is asked for methods."""
+    return _of_demo() if typed.hosts else _told(typed, "symbols")
+
+
+def _told(typed: Typed, what: str) -> Methods:
+    files = typed.options.get("protoset", ())
+    if files:
+        from lbctl.cli.completion_files import methods_in, symbols_in
+
+        return (symbols_in if what == "symbols" else methods_in)([each for each in files if isinstance(each, str)])
     settings, instances = settings_of(typed), _callable(typed)
     if settings is None or not instances:
         return ()
     cache = Cache(os.environ, SystemClock.wall())
     question = [
-        "methods",
+        what,
         __version__,
         str(settings.reach),
         [[each.service, each.address, each.secure] for each in instances],
@@ -113,7 +128,7 @@ def methods_of(typed: Typed) -> Methods:
     if kept is None:
         import lbctl.rpc.schemas.offers  # noqa: F401 - likewise
 
-        kept = budget().run(_ask(instances, settings))
+        kept = budget().run(_ask(instances, settings, what))
         if not kept:
             return ()
         cache.put(question, kept)
@@ -243,14 +258,16 @@ def _callable(typed: Typed) -> list[Instance]:
     return [each for each in service.instances if each.speaks_grpc][:MOST_ASKED] if service is not None else []
 
 
-async def _ask(instances: Iterable[Instance], settings: Settings) -> list[tuple[str, str]]:
-    """The methods as the first backend has them that tells."""
+async def _ask(instances: Iterable[Instance], settings: Settings, what: str) -> list[tuple[str, str]]:
+    """The methods, or symbols, as the first backend has them that tells."""
     from lbctl.commands.reach import Reaching
-    from lbctl.rpc.schemas.offers import described
+    from lbctl.rpc.schemas.offers import described, symbols
+
+    ask = symbols if what == "symbols" else described
 
     reaching = Reaching(settings.reach, discovered=settings.reach.authority is None)
     tasks = [
-        asyncio.ensure_future(described(each.endpoint, reaching.access(each), timeout_s=limit_s(os.environ)))
+        asyncio.ensure_future(ask(each.endpoint, reaching.access(each), timeout_s=limit_s(os.environ)))
         for each in instances
     ]
     try:

@@ -9,7 +9,7 @@ from collections import Counter
 from collections.abc import Iterable, Iterator
 from typing import TYPE_CHECKING
 
-from lbctl.cli.completion_values import Candidate, Typed, listed
+from lbctl.cli.completion_values import Candidate, Source, Typed, listed
 
 if TYPE_CHECKING:
     from lbctl.model import Instance, Service
@@ -144,9 +144,28 @@ def methods(typed: Typed) -> Iterator[Candidate]:
 
 
 def symbols(typed: Typed) -> Iterator[Candidate]:
-    """What can be described, as far as the names of services and methods tell."""
-    yield from methods(typed)
-    yield from grpc_services(typed)
+    """What can be described: by its full name, or the end of it where that is being typed."""
+    from lbctl.cli.completion_registry import symbols_of
+
+    known = symbols_of(typed)
+    yield from (Candidate(name, kind) for name, kind in known)
+    if typed.text:
+        ends = Counter(_last(name) for name, _ in known)
+        yield from (Candidate(_last(name), f"{kind} {name}") for name, kind in known if ends[_last(name)] == 1)
+
+
+def _last(name: str) -> str:
+    return _short(name) if "/" in name else name.rpartition(".")[2]
+
+
+def services_or(others: Source) -> Source:
+    """Services; the others where backends or files are given, and no service is named."""
+
+    def found(typed: Typed) -> Iterable[Candidate]:
+        instead = any(typed.options.get(name) for name in ("backends", "protoset", "proto"))
+        return others(typed) if instead else services(typed)
+
+    return found
 
 
 def _short(name: str) -> str:

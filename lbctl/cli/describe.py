@@ -6,8 +6,8 @@ import sys
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Annotated, Final
 
-from lbctl.cli.arguments import CalledServiceArgument
-from lbctl.cli.completion_sources import symbols
+from lbctl.cli.arguments import parse_service
+from lbctl.cli.completion_sources import services_or, symbols
 from lbctl.cli.flags import Flags, argument, switch
 from lbctl.cli.help import Command
 from lbctl.cli.options import with_settings
@@ -48,6 +48,15 @@ class TemplateFlags(Flags):
     ] = False
 
 
+ServiceArgument = Annotated[
+    str | None,
+    argument(
+        metavar="SERVICE",
+        text="key prefix, or last part of a name; left out with --backends and files",
+        parse=parse_service,
+        completes=services_or(symbols),
+    ),
+]
 SymbolArgument = Annotated[
     str | None,
     argument(metavar="SYMBOL", text="a full name, the end of one, or a proto file", completes=symbols),
@@ -56,7 +65,7 @@ SymbolArgument = Annotated[
 
 @with_settings(outputs=FORMATS, layouts=True, backends=True)
 def describe(
-    service: CalledServiceArgument = None,
+    service: ServiceArgument = None,
     symbol: SymbolArgument = None,
     *,
     form: TemplateFlags,

@@ -6,8 +6,9 @@ import sys
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Annotated, Final
 
-from lbctl.cli.arguments import CalledServiceArgument
+from lbctl.cli.arguments import parse_service
 from lbctl.cli.completion_sources import methods as method_names
+from lbctl.cli.completion_sources import services_or
 from lbctl.cli.flags import Flags, argument, switch
 from lbctl.cli.help import Command
 from lbctl.cli.options import with_settings
@@ -45,6 +46,15 @@ class EveryFlags(Flags):
     every: Annotated[bool, switch("--all", text="ask every backend, and show where they differ", panel=PANEL)] = False
 
 
+ServiceArgument = Annotated[
+    str | None,
+    argument(
+        metavar="SERVICE",
+        text="key prefix, or last part of a name; left out with --backends and files",
+        parse=parse_service,
+        completes=services_or(method_names),
+    ),
+]
 PatternArgument = Annotated[
     str | None,
     argument(metavar="PATTERN", text="part of a method's name, or wildcards: 'Cart/*'", completes=method_names),
@@ -53,7 +63,7 @@ PatternArgument = Annotated[
 
 @with_settings(outputs=FORMATS, layouts=True, headers=True, backends=True)
 def methods(
-    service: CalledServiceArgument = None,
+    service: ServiceArgument = None,
     pattern: PatternArgument = None,
     *,
     every: EveryFlags,

@@ -10,6 +10,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+from google.protobuf.descriptor_pb2 import FileDescriptorSet
 
 from lbctl.cli.completion import told
 from lbctl.cli.completion_answer import answer
@@ -206,3 +207,22 @@ async def test_methods_come_from_reflection_of_a_backend(tmp_path: Path, monkeyp
     assert f"{service.rpartition('.')[2]}/{method}" in asked(line + service.rpartition(".")[2])
     assert asked(f"lbctl health --backends {endpoint} --service ") == [service]
     assert len(cached(tmp_path)) == 1
+
+
+async def test_what_can_be_described_comes_from_reflection_or_files(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async with serving(reflecting(Reflection(echo_files(), ["test.Echo", V1]), V1)) as endpoint:
+        line = f"lbctl describe --backends {endpoint} "
+        symbols = await asyncio.to_thread(at, line)
+        assert symbols["test.Text"] == "message"
+        assert symbols["test.Echo/Say"] == "method"
+        assert await asyncio.to_thread(at, f"{line}Te") == {"Text": "message test.Text"}
+        assert "test.Echo/Say" in await asyncio.to_thread(at, f"lbctl methods --backends {endpoint} ")
+    (tmp_path / "echo.pb").write_bytes(FileDescriptorSet(file=echo_files().values()).SerializeToString())
+    monkeypatch.chdir(tmp_path)
+    assert at("lbctl describe --protoset echo.pb test.T") == {"test.Text": "message"}
+    assert at("lbctl methods --protoset echo.pb Echo/W") == {"Echo/Watch": "test.Echo/Watch"}
+    assert at("lbctl hammer x --protoset echo.pb test.Echo/P") == {"test.Echo/Push": "client"}
+    assert at("lbctl hammer x --protoset gone.pb ") == {}
+    assert list(at("lbctl hammer x --protoset ec")) == ["echo.pb"]
