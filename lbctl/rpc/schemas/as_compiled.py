@@ -47,10 +47,10 @@ def _with_own_types(files: Files) -> Files:
 def _without(file: FileDescriptorProto, known: Collection[str]) -> FileDescriptorProto:
     copy = FileDescriptorProto()
     copy.CopyFrom(file)
-    for kept, all_of in ((copy.message_type, file.message_type), (copy.enum_type, file.enum_type)):
-        others = [each for each in all_of if join(file.package, each.name) not in known]
-        del kept[:]
-        kept.extend(others)
+    copy.ClearField("message_type")
+    copy.ClearField("enum_type")
+    copy.message_type.extend(each for each in file.message_type if join(file.package, each.name) not in known)
+    copy.enum_type.extend(each for each in file.enum_type if join(file.package, each.name) not in known)
     return copy
 
 
