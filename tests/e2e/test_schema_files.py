@@ -8,8 +8,10 @@ from typing import Any, Final
 
 import grpc
 import pytest
-from google.protobuf.descriptor_pb2 import FileDescriptorSet
+from etcd3.etcdrpc import rpc_pb2
+from google.protobuf.descriptor_pb2 import FileDescriptorProto, FileDescriptorSet
 
+from lbctl.demo.etcd_server import EtcdServer
 from tests.e2e.runs import hammer, lbctl
 from tests.rpc.servers import echo_files, serving
 
@@ -88,3 +90,19 @@ async def test_a_method_that_is_not_in_the_files_is_refused_before_anybody_is_as
 async def test_import_paths_alone_are_refused() -> None:
     ended = await hammer("--backends", "127.0.0.1:1", "a.B/C", "--import-path", ".")
     assert (ended.status, ended.err.splitlines()[0]) == (2, "error: --import-path is for --proto")
+
+
+async def test_etcd_itself_is_called_by_its_files(tmp_path: Path, etcd_server: EtcdServer) -> None:
+    files: list[FileDescriptorProto] = []
+    for descriptor in (*rpc_pb2.DESCRIPTOR.dependencies, rpc_pb2.DESCRIPTOR):
+        file = FileDescriptorProto()
+        descriptor.CopyToProto(file)
+        files.append(file)
+    path = tmp_path / "etcd.pb"
+    path.write_bytes(FileDescriptorSet(file=files).SerializeToString())
+    server = ("--backends", etcd_server.endpoint)
+    closed = await lbctl("methods", *server)
+    assert (closed.status, "does not answer gRPC server reflection" in closed.err) == (5, True)
+    request = ("-d", '{"key": "Lw==", "limit": "1"}', "--check", "resp.header.revision > 0")
+    ended = await hammer(*server, "etcdserverpb.KV/Range", "--protoset", str(path), *request, *BRIEF)
+    assert (ended.status, ended.document["ok"]) == (0, 4)
