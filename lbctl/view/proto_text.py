@@ -121,7 +121,7 @@ class _FileText:
 
     def _message(self, message: DescriptorProto, path: Path, scope: str) -> Lines:
         name = joined(scope, message.name)
-        return self._lines.block(path, f"message {message.name}", self._body(message, path, name))
+        return self._lines.block(path, f"{_seen(message)}message {message.name}", self._body(message, path, name))
 
     def _body(self, message: DescriptorProto, path: Path, name: str) -> list[Lines]:
         """What is between a message's braces."""
@@ -179,7 +179,7 @@ class _FileText:
             )
         ]
         inside = [self._option_lines(enum.options), values, _reserved(enum, _syntax(self._file))]
-        return self._lines.block(path, f"enum {enum.name}", inside)
+        return self._lines.block(path, f"{_seen(enum)}enum {enum.name}", inside)
 
     def _option_lines(self, options: Message) -> Lines:
         return [f"option {each};" for each in self._pairs(options)]
@@ -205,7 +205,16 @@ def _first_line(file: FileDescriptorProto) -> str:
 
 def _imports(file: FileDescriptorProto) -> Lines:
     how = dict.fromkeys(file.public_dependency, "public ") | dict.fromkeys(file.weak_dependency, "weak ")
-    return [f"import {how.get(at, '')}{quoted(name)};" for at, name in enumerate(file.dependency)]
+    for_options: Sequence[str] = getattr(file, "option_dependency", ())  # of edition 2024
+    return [
+        *(f"import {how.get(at, '')}{quoted(name)};" for at, name in enumerate(file.dependency)),
+        *(f"import option {quoted(name)};" for name in for_options),
+    ]
+
+
+def _seen(holder: DescriptorProto | EnumDescriptorProto) -> str:
+    """From where it may be used, where edition 2024 says that."""
+    return {1: "local ", 2: "export "}.get(getattr(holder, "visibility", 0), "")
 
 
 def _messages_beside(file: FileDescriptorProto, path: Path) -> Sequence[DescriptorProto]:

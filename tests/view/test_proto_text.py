@@ -15,7 +15,7 @@ from lbctl.view.proto_names import Names
 from lbctl.view.proto_text import ProtoText
 
 ZOO: Final = Path(__file__).parent / "protos"
-NAMES: Final = ("late", "old", "plain")
+NAMES: Final = ("late", "newest", "old", "plain")
 
 Files = Mapping[str, FileDescriptorProto]
 
