@@ -34,14 +34,14 @@ async def meant(request: Hammer, service: Service, reaching: Reaching, tell: Tel
         if calling is not None:
             return Meant(calling)
         found = await _found(request, request.method, service, reaching, tell, versions)
-        await _learn(found, request.payload)
+        await learn(found, request.payload)
         return Meant(described(request.payload, found.method), found.protocol)
     parts, who = [], []
     for share in request.payload.mix:
         calling = _undescribed(request, share.payload, share.method)
         if calling is None:
             found = await _found(request, share.method, service, reaching, tell, versions)
-            await _learn(found, share.payload)
+            await learn(found, share.payload)
             calling = described_in_mix(share, found.method)
             who.append(found.protocol)
         parts.append((share, calling))
@@ -77,11 +77,11 @@ async def _found(
     return found
 
 
-async def _learn(found: Found, payload: Payload) -> None:
-    """Have the types described that requests name and the method's own files do not define."""
-    from lbctl.rpc.messages.resolver import names_in_text, resolver_of
+async def learn(found: Found, payload: Payload) -> None:
+    """Have the types described that requests and checks name and the method's own files do not define."""
+    from lbctl.rpc.messages.resolver import names_in_check, names_in_text, resolver_of
 
-    names = names_in_text(_written(payload))
+    names = names_in_text(_written(payload)) | names_in_check(payload.check or "")
     if names:
         await resolver_of(found.source, found.method).learn(names)
 

@@ -3,7 +3,8 @@
 An expression is read once and its fields and types are checked against the reply's schema; what is left is a closure.
 It has Python's spelling for literals, ``and or not``, comparisons (chains and ``in`` too), ``+ - * / %``, fields,
 indices, ``len(x)`` and ``has(resp.field)``, and nothing else: no name but ``resp`` (also ``true false null``), no call
-of anything, no loop. An enum is compared with the name of a value, or its number.
+of anything, no loop. An enum is compared with the name of a value, or its number. ``resp["[pkg.name]"]`` is an
+extension; of an Any, ``resp.detail["[pkg.Type]"]`` is what it holds.
 """
 
 from __future__ import annotations
@@ -17,6 +18,7 @@ from google.protobuf.message_factory import GetMessageClass
 
 from lbctl.errors import UsageError
 from lbctl.model import Code, Origin, Reply
+from lbctl.rpc.messages.check_brackets import OtherType
 from lbctl.rpc.messages.check_terms import Mistake, term
 from lbctl.rpc.schemas.schema import Method
 
@@ -61,6 +63,8 @@ def _as(verdict: Reply, reply: Reply) -> Reply:
 
 def _why(error: Exception) -> str:
     match error:
+        case OtherType():
+            return str(error)
         case IndexError():
             return "no such index"
         case KeyError():

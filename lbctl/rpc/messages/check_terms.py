@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from difflib import get_close_matches
 from typing import Any, Final
 
+from lbctl.rpc.messages.check_brackets import bracketed
 from lbctl.rpc.messages.check_kinds import (
     BOOL,
     BYTES,
@@ -116,6 +117,8 @@ def _attribute(node: ast.Attribute, root: Any) -> Term:  # noqa: ANN401
 def _field(node: ast.expr, of: Term, name: str) -> Term:
     if of.kind.name != "message":
         raise Mistake(node, f"{of.kind} has no fields, so no {name!r}")
+    if name.startswith("["):
+        return _in_brackets(node, of, name)
     field = field_of(of.kind.type, name)
     if field is None:
         near = get_close_matches(name, of.kind.type.fields_by_name, n=1)
@@ -126,6 +129,16 @@ def _field(node: ast.expr, of: Term, name: str) -> Term:
     if field.has_presence:
         is_set = lambda message: inner(message).HasField(field.name)  # noqa: E731
     return Term(kind_of(field), lambda message: read(inner(message)), present=is_set)
+
+
+def _in_brackets(node: ast.expr, of: Term, name: str) -> Term:
+    try:
+        kind, read, is_there = bracketed(of.kind.type, name)
+    except LookupError as error:
+        raise Mistake(node, error.args[0]) from None
+    inner = of.value
+    present = None if is_there is None else lambda message: is_there(inner(message))
+    return Term(kind, lambda message: read(inner(message)), present=present)
 
 
 def _subscript(node: ast.Subscript, root: Any) -> Term:  # noqa: ANN401

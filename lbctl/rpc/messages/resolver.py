@@ -29,6 +29,7 @@ FULL_NAME: Final = re.compile(r"[A-Za-z_]\w*(\.[A-Za-z_]\w*)*", re.ASCII)
 
 _URL: Final = re.compile(r'"+@type"+\s*:\s*"+([^"]+)"')  # quotes are doubled in the cells of CSV
 _EXTENSION: Final = re.compile(r'"+\[([\w.]+)\]"+\s*:', re.ASCII)
+_BRACKETED: Final = re.compile(r"""["']\[([\w./-]+)\]["']""", re.ASCII)
 _OVERLAP: Final = 1024  # characters that may stand on both sides of the end of a chunk
 
 # A type by its full name, or an extension by the message that it extends and its number.
@@ -155,6 +156,11 @@ def names_in_text(chunks: Iterable[str]) -> set[str]:
             found |= set(_EXTENSION.findall(text))
         rest = text[-_OVERLAP:]
     return {name for name in found if FULL_NAME.fullmatch(name)}
+
+
+def names_in_check(text: str) -> set[str]:
+    """List the types and extensions that a check of replies names."""
+    return {name for name in map(type_name, _BRACKETED.findall(text)) if FULL_NAME.fullmatch(name)}
 
 
 def lacking(message: Message, pool: DescriptorPool) -> set[Wanted]:
