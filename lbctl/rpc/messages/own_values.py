@@ -20,7 +20,7 @@ SECONDS: Final = 'seconds such as "1.5s"'
 PATHS: Final = 'paths in lowerCamelCase such as "user.displayName,id"'
 JSON: Final = "any JSON value without NaN and Infinity"
 
-_TIME: Final = re.compile(r"(\d{4})-\d\d-\d\dT\d\d:\d\d:\d\d(?:\.(\d+))?(Z|[+-]\d\d:\d\d)?", re.ASCII)
+_TIME: Final = re.compile(r"(\d{4})-\d\d-\d\dT\d\d:\d\d:\d\d(?:\.(\d+))?(Z|[+-](?:[01]\d|2[0-3]):[0-5]\d)?", re.ASCII)
 _SECONDS: Final = re.compile(r"-?(\d+)(?:\.(\d+))?(s?)", re.ASCII)
 _DIGITS: Final = 9
 _MOST_SECONDS: Final = 315_576_000_000
@@ -39,7 +39,7 @@ def _time(value: Any, path: str, depth: int) -> Any:  # noqa: ANN401  # whatever
         raise wrong(path, f'{TIME} or "…+02:00": with its zone', value)
     _require_digits(parts[2], path, TIME, value)
     if not _parses(timestamp_pb2.Timestamp(), value):
-        raise wrong(path, f"{TIME}, in the years 1 to 9999", value)
+        raise wrong(path, f"{TIME}, a moment that there is in the years 1 to 9999", value)
     return value
 
 

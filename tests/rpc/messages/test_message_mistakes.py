@@ -138,7 +138,11 @@ def test_an_unknown_field_is_said_with_the_nearest(text: str, said: str) -> None
             f'field "when" must be {TIME}, with at most 9 digits behind the point, '
             'not "2026-01-02T03:04:05.0123456789Z"',
         ),
-        ('{"when": "0000-01-01T00:00:00Z"}', f'field "when" must be {TIME}, in the years 1 to 9999, not {YEAR_0}'),
+        (
+            '{"when": "0000-01-01T00:00:00Z"}',
+            f'field "when" must be {TIME}, a moment that there is in the years 1 to 9999, not {YEAR_0}',
+        ),
+        ('{"when": "2026-01-02T03:04:05+24:00"}', f'field "when" must be {TIME}, not "2026-01-02T03:04:05+24:00"'),
         ('{"pause": "1.5"}', 'field "pause" must be seconds such as "1.5s", not "1.5"'),
         (
             '{"pause": "400000000000s"}',

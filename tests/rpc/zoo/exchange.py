@@ -17,6 +17,7 @@ from lbctl.rpc.access import Access
 from lbctl.rpc.messages.kinds import ANY, contents, is_map
 from lbctl.rpc.messages.message import encode_value, parse
 from lbctl.rpc.messages.resolver import Resolver, resolver_of
+from lbctl.rpc.quick import encode_plain
 from lbctl.rpc.schemas.reflection import load_method
 from lbctl.rpc.schemas.schema import Method
 from tests.rpc.zoo.keeper import Keeper
@@ -67,6 +68,7 @@ class Exchange:
                 read = parse(spelt, "request")
                 await self.resolver.fill(read)
                 octets = encode_value(self.method, read)
+                assert encode_plain(self.method.input_type, read) in (None, octets)
                 result = await caller.unary(f"/{self.method.full_name}", octets, timeout_s=5)
                 assert result.reply.code is Code.OK, (result.reply.reason, spelt)
                 heard, meant = self.keeper.heard.pop(), self._from_json(value) or request
