@@ -13,9 +13,10 @@ from lbctl.rpc.messages.check import compile_check
 from lbctl.rpc.messages.message import encode_value
 from lbctl.rpc.messages.resolver import names_in_check, resolver_of
 from lbctl.rpc.schemas.described_files import DescribedFiles
-from tests.rpc.messages.test_resolver import TYPE, envelope, letters
+from tests.rpc.messages.envelopes import envelope, letters
 from tests.rpc.protos import method_of
 
+TYPE = "type.googleapis.com"
 LETTER = {"@type": f"{TYPE}/x.Letter", "paper": {"weight": 5}}
 
 

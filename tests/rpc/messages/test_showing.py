@@ -10,7 +10,7 @@ from google.protobuf.message_factory import GetMessageClass
 from lbctl.errors import CannotCall
 from lbctl.rpc.messages.message import decode
 from lbctl.rpc.messages.showing import shown
-from tests.rpc.messages.test_resolver import envelope
+from tests.rpc.messages.envelopes import envelope
 from tests.rpc.protos import KITCHEN_SINK, method_of
 
 UNKNOWN = {"type_url": "x/q.No", "value": b"\x08\x01"}
