@@ -8,11 +8,10 @@ from typing import Final
 
 from google.protobuf.descriptor_pb2 import DescriptorProto, FieldDescriptorProto, FileDescriptorProto
 
+from lbctl.rpc.schemas.as_compiled import OWN_FILES
 from lbctl.rpc.schemas.schema import WELL_KNOWN, definitions, well_known
 
 STATUS: Final = "google.rpc.Status"
-_STEMS: Final = ("any", "api", "descriptor", "duration", "empty", "field_mask", "source_context", "struct")
-_WELL_KNOWN: Final = tuple(f"{WELL_KNOWN}{stem}.proto" for stem in (*_STEMS, "timestamp", "type", "wrappers"))
 _PACKAGE: Final = "google.rpc"
 _STATUS_FILE: Final = "google/rpc/status.proto"
 _DETAILS_FILE: Final = "google/rpc/error_details.proto"
@@ -45,7 +44,7 @@ _DETAILS: Final = (
 @cache
 def own_files() -> Mapping[str, FileDescriptorProto]:
     """The files of all these types by name; they import nothing but each other."""
-    protobuf = [file for file in map(well_known, _WELL_KNOWN) if file is not None]
+    protobuf = [file for file in map(well_known, OWN_FILES) if file is not None]
     status = _file(_STATUS_FILE, _STATUS, imports="any")
     details = _file(_DETAILS_FILE, _DETAILS, imports="duration")
     return {file.name: file for file in (*protobuf, status, details)}

@@ -17,7 +17,8 @@ Files = Mapping[str, FileDescriptorProto]
 
 _PACKAGE: Final = "google.protobuf"
 _STEMS: Final = ("any", "api", "descriptor", "duration", "empty", "field_mask", "source_context", "struct")
-_OWN: Final = tuple(f"{WELL_KNOWN}{stem}.proto" for stem in (*_STEMS, "timestamp", "type", "wrappers"))
+# Protobuf's own files that describe messages.
+OWN_FILES: Final = tuple(f"{WELL_KNOWN}{stem}.proto" for stem in (*_STEMS, "timestamp", "type", "wrappers"))
 
 
 def as_compiled(files: Files) -> dict[str, FileDescriptorProto]:
@@ -35,7 +36,7 @@ def _with_own_types(files: Files) -> Files:
         return files
     found = dict(files)
     for file in strange:
-        for own in filter(None, map(well_known, _OWN)):
+        for own in filter(None, map(well_known, OWN_FILES)):
             known = set(definitions(own))
             if known.isdisjoint(definitions(file)):
                 continue
