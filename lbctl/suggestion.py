@@ -7,7 +7,9 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Final
 
-_CALLING: Final = frozenset({"ls", "watch", "health", "doctor", "hammer", "weight"})  # backends, so they take --tls...
+_CALLING: Final = frozenset(
+    {"ls", "watch", "health", "doctor", "call", "hammer", "weight"}
+)  # backends, so they take --tls...
 _NAMING: Final = _CALLING | {"drain", "undrain", "deregister"}  # a service, so they take --service-from
 
 _SWITCHES: Final = ("--tls", "--plaintext", "--tls-skip-verify")

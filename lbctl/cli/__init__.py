@@ -18,6 +18,7 @@ LISTED: tuple[Listed, ...] = (
     Listed("look", "describe", "a method or message as protobuf source, or to be filled in", "describe"),
     Listed("look", "health", "grpc.health.v1 of every backend", "health"),
     Listed("look", "doctor", "find what is wrong: etcd, keys, weights, health, balance, lag", "doctor"),
+    Listed("load", "call", "call one method: which backend was picked, why, and its reply", "call"),
     Listed("load", "hammer", "load through a balancing policy, live per-backend view", "hammer"),
     Listed("load", "compare", "several policies under the same load, round after round", "compare"),
     Listed("load", "report", "saved runs again, in any format, or compared", "report"),

@@ -97,8 +97,8 @@ def _keepalive(text: str) -> float:
 
 
 @dataclass(frozen=True, slots=True)
-class ConnectionFlags(Flags):
-    """Which backends, by which engine, over how many connections."""
+class ReachFlags(Flags):
+    """Which backends, and what of their connections matters to a single call."""
 
     backends: Annotated[
         Any,
@@ -111,6 +111,32 @@ class ConnectionFlags(Flags):
             completes=backends,
         ),
     ] = None
+    max_msg_size: Annotated[
+        int | None,
+        option(
+            "--max-msg-size",
+            text="largest message a backend may send (default 4MiB)",
+            metavar="SIZE",
+            panel=PANEL,
+            parse=parse_size,
+        ),
+    ] = None
+    keepalive: Annotated[
+        float | None,
+        option(
+            "--keepalive",
+            text="PING a connection with calls in flight that was silent for this long, 10s or more (default never)",
+            metavar="TIME",
+            panel=PANEL,
+            parse=_keepalive,
+        ),
+    ] = None
+
+
+@dataclass(frozen=True, slots=True)
+class ConnectionFlags(ReachFlags):
+    """Which backends, by which engine, over how many connections."""
+
     engine: Annotated[
         str | None,
         option(
@@ -149,26 +175,6 @@ class ConnectionFlags(Flags):
             metavar="N",
             panel=PANEL,
             parse=parse_count,
-        ),
-    ] = None
-    max_msg_size: Annotated[
-        int | None,
-        option(
-            "--max-msg-size",
-            text="largest message a backend may send (default 4MiB)",
-            metavar="SIZE",
-            panel=PANEL,
-            parse=parse_size,
-        ),
-    ] = None
-    keepalive: Annotated[
-        float | None,
-        option(
-            "--keepalive",
-            text="PING a connection with calls in flight that was silent for this long, 10s or more (default never)",
-            metavar="TIME",
-            panel=PANEL,
-            parse=_keepalive,
         ),
     ] = None
     no_retry: Annotated[

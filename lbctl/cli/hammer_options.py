@@ -6,7 +6,7 @@ from dataclasses import dataclass, fields
 from typing import Annotated, Any, Final
 
 from lbctl.cli.flags import Flags, one_of, option, switch
-from lbctl.cli.policy_options import listed, parse_policy, parse_policy_opts, policies, policy_opts
+from lbctl.cli.policy_options import policy_opt_option, policy_option
 from lbctl.cli.values import parse_count, parse_duration, parse_positive_duration, parse_rate
 
 UIS: Final = ("auto", "live", "plain", "none")
@@ -132,21 +132,8 @@ class AmountFlags(Flags):
 class LoadFlags(AmountFlags):
     """How much is sent, how fast, and who gets it."""
 
-    policy: Annotated[  # parsed: typer has no name for what a parser returns
-        Any,
-        option("--policy", text=listed(), metavar="NAME", panel=_LOAD, parse=parse_policy, completes=policies),
-    ] = None
-    policy_opt: Annotated[
-        list[Any] | None,
-        option(
-            "--policy-opt",
-            text="an option of the policy; several with commas, or repeated (see: lbctl policies NAME)",
-            metavar="NAME=VALUE",
-            panel=_LOAD,
-            parse=parse_policy_opts,
-            completes=policy_opts,
-        ),
-    ] = None
+    policy: Annotated[Any, policy_option(_LOAD)] = None  # parsed: typer has no name for what a parser returns
+    policy_opt: Annotated[list[Any] | None, policy_opt_option(_LOAD)] = None
     explain: Annotated[bool, switch("--explain", text="tell why the first call went where it went", panel=_LOAD)] = (
         False
     )

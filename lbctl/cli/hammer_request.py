@@ -94,10 +94,10 @@ def build(service: str, method: str | None, asked: Asked, settings: Settings, en
         service=service,
         method=method,
         policy=policy,
-        hash_key=source_for(policy, asked.hash_keys),
+        hash_key=source_for(policy, asked.hash_keys.hash_key),
         plan=plan,
         seed=SystemRandom().randrange(_SEEDS) if load.seed is None else load.seed,
-        payload=payload_of(request, data, _streaming(asked.stream, plan.timeout_s), environ),
+        payload=payload_of(request, data, streaming_of(asked.stream, plan.timeout_s), environ),
         reach=settings.reach,
         connection=_connection(connection, settings.reach.connect_timeout_s),
         engine=connection.engine or DEFAULT_ENGINE,
@@ -167,7 +167,7 @@ def slips(request: RequestFlags, data: DataFlags) -> Iterator[str]:
             yield f"metadata {name} is sent with {variable} as it stands; --expand-headers replaces it"
 
 
-def _streaming(flags: StreamFlags, timeout_s: float) -> Streaming:
+def streaming_of(flags: StreamFlags, timeout_s: float) -> Streaming:
     """What was said of streams; a stream that must outlive its deadline is refused."""
     if flags.stream_messages == 0 and flags.stream_duration is None:
         raise UsageError("--stream-messages 0 sends messages until --stream-duration, which is missing")

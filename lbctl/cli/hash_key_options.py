@@ -33,26 +33,27 @@ def _sources(typed: Typed) -> Iterable[Candidate]:
     return begun(*BEGINNINGS)(typed)
 
 
+def hash_key_option(panel: str) -> Any:  # noqa: ANN401 - typer's own type for it
+    """``--hash-key``: where keys come from."""
+    return option(
+        "--hash-key",
+        text=f"key of each call, for policies that pick by one: {FORMS.replace(chr(39), '')}",
+        metavar="SOURCE",
+        panel=panel,
+        parse=parse_hash_key,
+        completes=_sources,
+    )
+
+
 @dataclass(frozen=True, slots=True)
 class HashKeyFlags(Flags):
     """What calls are told apart by."""
 
-    hash_key: Annotated[
-        Any,  # parsed: typer has no name for what a parser returns
-        option(
-            "--hash-key",
-            text=f"key of each call, for policies that pick by one: {FORMS.replace(chr(39), '')}",
-            metavar="SOURCE",
-            panel="Load",
-            parse=parse_hash_key,
-            completes=_sources,
-        ),
-    ] = None
+    hash_key: Annotated[Any, hash_key_option("Load")] = None  # parsed: typer has no name for what a parser returns
 
 
-def source_for(policy: Policy, flags: HashKeyFlags) -> Source | None:
+def source_for(policy: Policy, source: Source | None) -> Source | None:
     """The source of keys; raises UsageError where the policy needs one, or takes none."""
-    source: Source | None = flags.hash_key
     if policy.keyed and source is None:
         raise UsageError(
             f"policy {policy.name} picks by the hash key of a call, and no --hash-key says what that is",

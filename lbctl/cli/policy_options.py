@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import replace
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Any, Final
 
 from lbctl.cli.completion_values import Candidate, Source, Typed, pairs
+from lbctl.cli.flags import option
 from lbctl.errors import UsageError
 
 if TYPE_CHECKING:  # thirty modules, and most commands do without
@@ -96,6 +97,23 @@ def _own_options(typed: Typed) -> object | None:
 
 policy_opts: Final[Source] = pairs(_options)
 policy_with_options: Final[Source] = pairs(_own_options, head=policies)
+
+
+def policy_option(panel: str) -> Any:  # noqa: ANN401 - typer's own type for it
+    """``--policy``: who picks."""
+    return option("--policy", text=listed(), metavar="NAME", panel=panel, parse=parse_policy, completes=policies)
+
+
+def policy_opt_option(panel: str) -> Any:  # noqa: ANN401 - typer's own type for it
+    """``--policy-opt``: how it picks."""
+    return option(
+        "--policy-opt",
+        text="an option of the policy; several with commas, or repeated (see: lbctl policies NAME)",
+        metavar="NAME=VALUE",
+        panel=panel,
+        parse=parse_policy_opts,
+        completes=policy_opts,
+    )
 
 
 def chosen(given: Policy | None, opts: Iterable[Iterable[tuple[str, str]]] | None, settings: Settings) -> Policy:

@@ -25,8 +25,8 @@ def parse_column(text: str) -> tuple[str, str]:
 
 
 @dataclass(frozen=True, slots=True)
-class DataFlags(Flags):
-    """Where requests come from that are not all alike."""
+class FileFlags(Flags):
+    """Files that requests come from, and what in them is not the message."""
 
     data_file: Annotated[
         str | None,
@@ -47,17 +47,6 @@ class DataFlags(Flags):
             metavar="FORMAT",
             panel=_REQUEST,
             parse=one_of(*FORMATS),
-        ),
-    ] = None
-    data_order: Annotated[
-        str | None,
-        option(
-            "--data-order",
-            text="which of several requests is next: sequential (default; from the start again at the end), random, or "
-            "once, where the run ends with them",
-            metavar="ORDER",
-            panel=_REQUEST,
-            parse=one_of(*ORDERS),
         ),
     ] = None
     binary_series: Annotated[
@@ -85,6 +74,23 @@ class DataFlags(Flags):
             panel=_REQUEST,
             parse=parse_column,
             completes=fields,
+        ),
+    ] = None
+
+
+@dataclass(frozen=True, slots=True)
+class DataFlags(FileFlags):
+    """Where requests come from that are not all alike."""
+
+    data_order: Annotated[
+        str | None,
+        option(
+            "--data-order",
+            text="which of several requests is next: sequential (default; from the start again at the end), random, or "
+            "once, where the run ends with them",
+            metavar="ORDER",
+            panel=_REQUEST,
+            parse=one_of(*ORDERS),
         ),
     ] = None
     mix: Annotated[

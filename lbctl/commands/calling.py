@@ -114,6 +114,12 @@ class Calling:
         return bool(messages) and most > fitting([len(framed(each, compress=False)) for each in messages], octets)
 
 
+def kind_of(calling: Calling) -> str:
+    """Which sides of a call stream, in words."""
+    stream = calling.stream
+    return _WORDS[(False, False) if stream is None else (stream.client, stream.server)]
+
+
 def undescribed(payload: Payload, method: str | None) -> Calling | None:
     """The call where the command line says it all, so that nobody has to describe the method; else None."""
     full = FULL_METHOD.fullmatch(method or "")

@@ -27,9 +27,10 @@ from lbctl.commands.rewriting import Where
 from lbctl.commands.screen import Screen
 from lbctl.commands.searching import Probing, Searching
 from lbctl.commands.signals import Interrupts
+from lbctl.commands.unreachable import unreachable
 from lbctl.commands.varying import bases_of, judge_of, repeating_of, varying_of
 from lbctl.discovery.weight_limits import WeightLimits
-from lbctl.errors import CannotCall, LbctlError, UsageError
+from lbctl.errors import LbctlError, UsageError
 from lbctl.etcd.client import Etcd
 from lbctl.load.attempts import REPLAY_BUFFER
 from lbctl.load.controls import RegistryControls
@@ -38,7 +39,7 @@ from lbctl.load.load_reports import wants_trailers
 from lbctl.load.plan import Plan, Repeating, Task
 from lbctl.load.run import Run
 from lbctl.model import Instance, Service
-from lbctl.rpc.obstacle import Obstacle, hint, listed, of_reason
+from lbctl.rpc.obstacle import Obstacle, of_reason
 from lbctl.rpc.options import ConnectionOptions
 from lbctl.rpc.tls import Credentials
 from lbctl.stats.report import Report
@@ -326,12 +327,7 @@ async def _require_one(load: Run, request: Hammer, service: Service, reaching: R
     if len(failures) < load.backends.count:
         return
     obstacles = await _explained(failures, service, reaching)
-    none = f'none of the {len(failures)} backends of "{service.name}" can be called'
-    one = f'the only backend of "{service.name}" cannot be called'
-    raise CannotCall(
-        f"{one if len(failures) == 1 else none}: {listed(obstacles)}",
-        hint(obstacles.values(), request.service, registered=bool(service.prefix), again=request.again),
-    )
+    raise unreachable(service, request.service, obstacles, request.again)
 
 
 async def _explained(failures: Mapping[str, str], service: Service, reaching: Reaching) -> Mapping[str, Obstacle]:

@@ -49,6 +49,11 @@ def _in_a_line(value: object) -> str:
     return json.dumps(value, ensure_ascii=False, allow_nan=False)
 
 
+def as_json_text(value: object) -> str:
+    """Spell any JSON in one line, with blanks as people write it."""
+    return _tame(_in_a_line(value))
+
+
 def as_json_line(document: Document) -> str:
     """Spell a document in one line."""
     return _tame(json.dumps(document, ensure_ascii=False, separators=(",", ":"), allow_nan=False))

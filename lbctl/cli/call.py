@@ -1,0 +1,73 @@
+"""``lbctl call``: its options; the reply goes to standard output, where it came from and why to standard error."""
+
+from __future__ import annotations
+
+import os
+from typing import Final
+
+from lbctl.cli.arguments import CalledServiceArgument, MethodArgument
+from lbctl.cli.call_options import ReplyFlags, WhoFlags
+from lbctl.cli.connection_options import ReachFlags
+from lbctl.cli.help import Command
+from lbctl.cli.options import detail, with_settings
+from lbctl.cli.request_data_options import FileFlags
+from lbctl.cli.request_options import RequestFlags, StreamFlags
+from lbctl.cli.schema_options import SchemaFlags
+from lbctl.cli.settings import Settings
+
+ABOUT = """\
+Call one method through the embedded balancer: which backend was picked, why, and what it replied.
+
+The reply is JSON on standard output, a line for each message; standard error tells where the call went, by which
+policy, how it ended and how long it took. With -v also the candidates of the pick, the metadata that was sent (secrets
+hidden), and headers, trailers and status that came back. A failed call ends with status 64 plus its gRPC code, after
+its message and details on standard error.
+
+-o json and yaml tell all of that as one document, jsonl as a line for each call; pretty indents replies, text is
+protobuf's text format, raw their octets (of a stream each behind its length as a varint)."""
+EXAMPLES = (
+    """lbctl call echo Echo/Say -d '{"message": "hi"}'""",
+    "lbctl call echo Echo/Say --policy p2c --repeat 5 -v",
+    "lbctl call echo Echo/Say --backend 127.0.0.1:50051",
+    """lbctl call echo Echo/Repeat -d '{"message": "a", "count": 3}'""",
+    "lbctl call shop Cart/Get -d @get.json -H 'token: ${T}' --expand-headers",
+    "lbctl call --backends unix:/run/shop.sock shop.Cart/Get -o json",
+)
+FORMATS: Final = ("reply", "pretty", "text", "json", "yaml", "jsonl", "raw")
+
+
+@with_settings(outputs=FORMATS, layouts=True, backends=True)
+def call(
+    service: CalledServiceArgument = None,
+    method: MethodArgument = None,
+    *,
+    who: WhoFlags,
+    request: RequestFlags,
+    files: FileFlags,
+    stream: StreamFlags,
+    schema: SchemaFlags,
+    reach: ReachFlags,
+    reply: ReplyFlags,
+    settings: Settings,
+) -> int:
+    """Call one method, and tell where the call went and why."""
+    from lbctl.cli.call_output import CallPrinter
+    from lbctl.cli.call_request import Asked, build
+    from lbctl.cli.measuring import measured
+    from lbctl.cli.screens import caps_of
+    from lbctl.clock import SystemClock
+    from lbctl.commands.call import run
+    from lbctl.commands.hammer import Tell
+
+    asked = Asked(who, request, files, stream, reach, schema, reply)
+    wanted = build(service, method, asked, settings, os.environ)
+    printer = CallPrinter(settings, caps_of(settings), wanted.service)
+    tell = Tell(printer.note, detail(settings))
+    called = measured(
+        settings, lambda etcd: run(etcd, SystemClock(), wanted, printer, tell), direct=bool(wanted.backends)
+    )
+    printer.finish(called)
+    return called.exit_status
+
+
+COMMAND = Command(call, ABOUT, EXAMPLES)

@@ -1,0 +1,114 @@
+"""From what was typed after ``lbctl call`` to the calls that are made; nothing is sent before that is whole."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, fields, replace
+from random import SystemRandom
+from typing import Final
+
+from lbctl.balance.policies.table import GRPC_POLICIES, POLICIES
+from lbctl.cli import suggestions
+from lbctl.cli.call_options import ReplyFlags, WhoFlags
+from lbctl.cli.connection_options import ReachFlags
+from lbctl.cli.hammer_request import DEFAULT_TIMEOUT_S, given, split_target, streaming_of
+from lbctl.cli.hash_key_options import source_for
+from lbctl.cli.policy_options import DEFAULT_POLICY, chosen
+from lbctl.cli.request_data_options import DataFlags, FileFlags
+from lbctl.cli.request_options import RequestFlags, StreamFlags
+from lbctl.cli.request_payload import payload_of
+from lbctl.cli.schema_options import SchemaFlags, source_of
+from lbctl.cli.settings import Settings
+from lbctl.commands.call import CallRequest
+from lbctl.commands.calling import Payload
+from lbctl.errors import UsageError
+from lbctl.load.requests.given import Order
+from lbctl.rpc.options import ConnectionOptions
+from lbctl.wire.limits import MAX_MESSAGE, Limits
+
+_SEEDS: Final = 1 << 31
+_WHOLE: Final = ("json", "yaml", "jsonl")  # formats that tell everything about a call
+
+
+@dataclass(frozen=True, slots=True)
+class Asked:
+    """What was typed about a call, by the groups that the options come in."""
+
+    who: WhoFlags
+    request: RequestFlags
+    files: FileFlags
+    stream: StreamFlags
+    reach: ReachFlags
+    schema: SchemaFlags
+    reply: ReplyFlags
+
+
+def build(
+    service: str | None, method: str | None, asked: Asked, settings: Settings, environ: Mapping[str, str]
+) -> CallRequest:
+    """The whole request, every default in its place. Raises UsageError for options that contradict each other."""
+    who, direct = asked.who, asked.reach.backends is not None
+    named, method = target_of(service, method, settings, direct=direct)
+    _refuse_contradictions(who)
+    policy = POLICIES[DEFAULT_POLICY] if who.backend is not None else chosen(who.policy, who.policy_opt, settings)
+    if policy.name in GRPC_POLICIES:
+        raise UsageError(f"policy {policy.name}: it picks inside of grpcio", "name one of lbctl's: lbctl policies")
+    timeout_s = DEFAULT_TIMEOUT_S if asked.request.timeout is None else asked.request.timeout
+    return CallRequest(
+        service=named,
+        method=method,
+        policy=policy,
+        seed=SystemRandom().randrange(_SEEDS),
+        payload=_payload(asked, timeout_s, environ),
+        backend=who.backend,
+        hash_key=None if who.backend is not None else source_for(policy, who.hash_key),
+        timeout_s=timeout_s,
+        repeat=who.repeat,
+        keep=settings.output in _WHOLE,
+        defaults=asked.reply.defaults,
+        reach=settings.reach,
+        connection=connection_of(asked.reach, settings),
+        backends=given(named, asked.reach.backends or ()),
+        limits=settings.limits,
+        prefix=settings.prefix,
+        layout=settings.layout,
+        named_by=settings.service_from,
+        again=suggestions.again(settings),
+        schema=source_of(asked.schema),
+    )
+
+
+def target_of(service: str | None, method: str | None, settings: Settings, *, direct: bool) -> tuple[str, str]:
+    """SERVICE and METHOD; raises UsageError where one is missing."""
+    same = suggestions.again(settings)
+    named, method = split_target(service, method, direct=direct, look=same.command("ls"), command="call")
+    if method is None:
+        see = "lbctl methods --backends LIST" if direct else same.command("methods", named)
+        raise UsageError("call needs a METHOD", f"see what there is: {see}")
+    return named, method
+
+
+def _refuse_contradictions(who: WhoFlags) -> None:
+    if who.backend is None:
+        return
+    picking = {"--policy": who.policy, "--policy-opt": who.policy_opt, "--hash-key": who.hash_key}
+    other = next((flag for flag, value in picking.items() if value), None)
+    if other is not None:
+        raise UsageError(
+            f"--backend names who is called, and {other} is for a policy that picks", "leave one of them out"
+        )
+
+
+def _payload(asked: Asked, timeout_s: float, environ: Mapping[str, str]) -> Payload:
+    files = DataFlags(**{each.name: getattr(asked.files, each.name) for each in fields(FileFlags)})
+    payload = payload_of(asked.request, files, streaming_of(asked.stream, timeout_s), environ)
+    order = Order.ONCE if asked.who.repeat is None else Order.SEQUENTIAL
+    return replace(payload, given=replace(payload.given, order=order))
+
+
+def connection_of(flags: ReachFlags, settings: Settings) -> ConnectionOptions:
+    """How backends are connected to: with everything of their replies kept."""
+    return ConnectionOptions(
+        connect_timeout_s=settings.reach.connect_timeout_s,
+        limits=Limits(max_message=flags.max_msg_size or MAX_MESSAGE, headers=True),
+    )

@@ -1,0 +1,19 @@
+"""Messages in protobuf's own text format."""
+
+from __future__ import annotations
+
+from google.protobuf import text_format
+from google.protobuf.descriptor import Descriptor
+
+from lbctl.rpc.messages.message import decoded
+
+
+def as_text(kind: Descriptor, message: bytes) -> str:
+    """Spell a message in one line; what an Any holds is spelled out where its type is in the pool."""
+    return text_format.MessageToString(
+        decoded(kind, message),
+        as_one_line=True,
+        as_utf8=True,
+        descriptor_pool=kind.file.pool,
+        print_unknown_fields=True,
+    )
