@@ -87,7 +87,7 @@ def test_an_option_that_there_is_not_is_said_with_the_one_that_may_be_meant(
         ("attack", "hammer"),
         ("hamer", "hammer"),
         ("delete", "deregister"),
-        ("call", "hammer SERVICE METHOD -n 1"),
+        ("invoke", "call"),
         ("zzz", ""),
     ],
 )
