@@ -23,6 +23,10 @@ policy, how it ended and how long it took. With -v also the candidates of the pi
 hidden), and headers, trailers and status that came back. A failed call ends with status 64 plus its gRPC code, after
 its message and details on standard error.
 
+A client that streams sends the messages of -d; with -d @, or without data, those of standard input as they come, a
+JSON value a line, without a deadline unless -t gives one. On a terminal they are typed: Ctrl-D ends our side, Ctrl-C
+the call.
+
 -o json and yaml tell all of that as one document, jsonl as a line for each call; pretty indents replies, text is
 protobuf's text format, raw their octets (of a stream each behind its length as a varint)."""
 EXAMPLES = (
@@ -30,6 +34,7 @@ EXAMPLES = (
     "lbctl call echo Echo/Say --policy p2c --repeat 5 -v",
     "lbctl call echo Echo/Say --backend 127.0.0.1:50051",
     """lbctl call echo Echo/Repeat -d '{"message": "a", "count": 3}'""",
+    "tail -f events.ndjson | lbctl call shop Audit/Record",
     "lbctl call shop Cart/Get -d @get.json -H 'token: ${T}' --expand-headers",
     "lbctl call --backends unix:/run/shop.sock shop.Cart/Get -o json",
 )
@@ -52,7 +57,7 @@ def call(
 ) -> int:
     """Call one method, and tell where the call went and why."""
     from lbctl.cli.call_output import CallPrinter
-    from lbctl.cli.call_request import Asked, build
+    from lbctl.cli.call_request import Asked, build, input_of
     from lbctl.cli.measuring import measured
     from lbctl.cli.screens import caps_of
     from lbctl.clock import SystemClock
@@ -61,10 +66,12 @@ def call(
 
     asked = Asked(who, request, files, stream, reach, schema, reply)
     wanted = build(service, method, asked, settings, os.environ)
-    printer = CallPrinter(settings, caps_of(settings), wanted.service)
+    given = input_of(asked, settings)
+    prompt = given.prompt if given is not None else None
+    printer = CallPrinter(settings, caps_of(settings), wanted.service, prompt)
     tell = Tell(printer.note, detail(settings))
     called = measured(
-        settings, lambda etcd: run(etcd, SystemClock(), wanted, printer, tell), direct=bool(wanted.backends)
+        settings, lambda etcd: run(etcd, SystemClock(), wanted, printer, tell, given), direct=bool(wanted.backends)
     )
     printer.finish(called)
     return called.exit_status

@@ -9,6 +9,7 @@ from lbctl.cli.options import detail
 from lbctl.cli.suggestions import again
 
 if TYPE_CHECKING:
+    from lbctl.cli.call_input import Prompt
     from lbctl.cli.settings import Settings
     from lbctl.load.single import Answer, Called, Done, Picked
     from lbctl.view.caps import Caps
@@ -21,7 +22,7 @@ _WIDTH: Final = 100  # of the reasons of a pick, where no terminal says
 class CallPrinter:
     """Shows calls as they go on, in the format of the settings."""
 
-    def __init__(self, settings: Settings, caps: Caps, service: str) -> None:
+    def __init__(self, settings: Settings, caps: Caps, service: str, prompt: Prompt | None = None) -> None:
         from lbctl.view.theme import Look
 
         self._settings = settings
@@ -29,6 +30,7 @@ class CallPrinter:
         self._look = Look(caps.err_style, caps.err_glyphs)
         self._width = caps.out_width if caps.out_tty else None
         self._detail = detail(settings)
+        self._prompt = prompt
         self._methods = again(settings).command("methods", service, options=("--all",))
 
     def begun(self, picked: Picked, metadata: Headers, sensitive: frozenset[bytes]) -> None:
@@ -44,12 +46,15 @@ class CallPrinter:
         """Print a message, unless the whole call is printed when it has ended."""
         if self._form not in _AS_THEY_COME:
             return
+        asking = self._prompt is not None and self._prompt.hide()
         if self._form == "raw":
             self._write(answer)
-            return
-        from lbctl.view.call import reply_text
+        else:
+            from lbctl.view.call import reply_text
 
-        print(reply_text(answer, self._form, self._width), flush=True)  # noqa: T201
+            print(reply_text(answer, self._form, self._width), flush=True)  # noqa: T201
+        if asking and self._prompt is not None:
+            self._prompt.show()
 
     def _write(self, answer: Answer) -> None:
         from lbctl.view.call import octets_of
@@ -82,6 +87,10 @@ class CallPrinter:
 
     def finish(self, called: Called) -> None:
         """Print the document, where that is what was asked for."""
+        from lbctl.commands.stopping import spelled
+
+        if called.signal is not None and not self._settings.quiet:
+            self._say(f"cancelled by {spelled(called.signal)}")
         if self._form not in ("json", "yaml"):
             return
         from lbctl.view.call_document import call_document
@@ -95,6 +104,7 @@ class CallPrinter:
         if not self._settings.quiet:
             self._say(line)
 
-    @staticmethod
-    def _say(line: str) -> None:
+    def _say(self, line: str) -> None:
+        if self._prompt is not None:
+            self._prompt.hide()
         print(line, file=sys.stderr, flush=True)  # noqa: T201

@@ -9,6 +9,7 @@ from typing import Final
 
 from lbctl.balance.policies.table import GRPC_POLICIES, POLICIES
 from lbctl.cli import suggestions
+from lbctl.cli.call_input import STANDARD_INPUT, StandardInput, standard_input
 from lbctl.cli.call_options import ReplyFlags, WhoFlags
 from lbctl.cli.connection_options import ReachFlags
 from lbctl.cli.hammer_request import DEFAULT_TIMEOUT_S, given, split_target, streaming_of
@@ -19,7 +20,7 @@ from lbctl.cli.request_options import RequestFlags, StreamFlags
 from lbctl.cli.request_payload import payload_of
 from lbctl.cli.schema_options import SchemaFlags, source_of
 from lbctl.cli.settings import Settings
-from lbctl.commands.call import CallRequest
+from lbctl.commands.call_target import CallRequest
 from lbctl.commands.calling import Payload
 from lbctl.errors import UsageError
 from lbctl.load.requests.given import Order
@@ -53,16 +54,15 @@ def build(
     policy = POLICIES[DEFAULT_POLICY] if who.backend is not None else chosen(who.policy, who.policy_opt, settings)
     if policy.name in GRPC_POLICIES:
         raise UsageError(f"policy {policy.name}: it picks inside of grpcio", "name one of lbctl's: lbctl policies")
-    timeout_s = DEFAULT_TIMEOUT_S if asked.request.timeout is None else asked.request.timeout
     return CallRequest(
         service=named,
         method=method,
         policy=policy,
         seed=SystemRandom().randrange(_SEEDS),
-        payload=_payload(asked, timeout_s, environ),
+        payload=_payload(asked, environ),
         backend=who.backend,
         hash_key=None if who.backend is not None else source_for(policy, who.hash_key),
-        timeout_s=timeout_s,
+        timeout_s=asked.request.timeout,
         repeat=who.repeat,
         keep=settings.output in _WHOLE,
         defaults=asked.reply.defaults,
@@ -99,9 +99,19 @@ def _refuse_contradictions(who: WhoFlags) -> None:
         )
 
 
-def _payload(asked: Asked, timeout_s: float, environ: Mapping[str, str]) -> Payload:
+def input_of(asked: Asked, settings: Settings) -> StandardInput | None:
+    """Standard input, where the request or messages may come from there."""
+    others = asked.files.data_file is not None or asked.request.binary_file is not None
+    return standard_input(asked.request.data, settings, otherwise=others)
+
+
+def _payload(asked: Asked, environ: Mapping[str, str]) -> Payload:
+    timeout_s = DEFAULT_TIMEOUT_S if asked.request.timeout is None else asked.request.timeout
     files = DataFlags(**{each.name: getattr(asked.files, each.name) for each in fields(FileFlags)})
-    payload = payload_of(asked.request, files, streaming_of(asked.stream, timeout_s), environ)
+    request = asked.request
+    if request.data in STANDARD_INPUT and files.data_file is None and request.binary_file is None:
+        request = replace(request, data=None)  # it is read while the call lasts
+    payload = payload_of(request, files, streaming_of(asked.stream, timeout_s), environ)
     order = Order.ONCE if asked.who.repeat is None else Order.SEQUENTIAL
     return replace(payload, given=replace(payload.given, order=order))
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Awaitable, Callable
+from collections.abc import Callable, Coroutine
 from dataclasses import replace
 
 from lbctl.clock import Clock
@@ -15,7 +15,7 @@ from lbctl.wire.outbox import Outbox
 from lbctl.wire.request import Request
 
 Judge = Callable[[Reply], Reply]
-Feeding = Callable[[Outbox], Awaitable[None]]
+Feeding = Callable[[Outbox], Coroutine[None, None, None]]
 
 
 class Exchange:
@@ -92,7 +92,7 @@ class Exchange:
         calling = asyncio.create_task(self._timed(caller, replace(request, stream=stream)))
         beside = [asyncio.create_task(self._shown(heard, answers))]
         if feeding is not None and outbox is not None:
-            beside.append(asyncio.ensure_future(feeding(outbox)))
+            beside.append(asyncio.create_task(feeding(outbox)))
         try:
             result, ended_ns = await first_of(calling, beside)
             heard.put_nowait(None)

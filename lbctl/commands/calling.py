@@ -66,6 +66,10 @@ class Payload:
     given: Given = field(default_factory=Given)
     mix: tuple[Share, ...] = ()
 
+    def with_text(self, text: str, source: str) -> Payload:
+        """The same with this JSON, which errors call ``source``."""
+        return replace(self, data=text, source=source, given=replace(self.given, text=text, source=source))
+
 
 @dataclass(frozen=True, slots=True)
 class Share:
