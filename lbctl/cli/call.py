@@ -6,7 +6,7 @@ import os
 from typing import Final
 
 from lbctl.cli.arguments import CalledServiceArgument, MethodArgument
-from lbctl.cli.call_options import ReplyFlags, WhoFlags
+from lbctl.cli.call_options import EachFlags, ReplyFlags, WhoFlags
 from lbctl.cli.connection_options import ReachFlags
 from lbctl.cli.help import Command
 from lbctl.cli.options import detail, with_settings
@@ -27,6 +27,9 @@ A client that streams sends the messages of -d; with -d @, or without data, thos
 JSON value a line, without a deadline unless -t gives one. On a terminal they are typed: Ctrl-D ends our side, Ctrl-C
 the call.
 
+With --each every backend is called: a table of status, latency and reply, and of the fields that some reply otherwise
+than most, which finds a half-deployed fleet. The exit status is 1 where a call failed or replies differ.
+
 -o json and yaml tell all of that as one document, jsonl as a line for each call; pretty indents replies, text is
 protobuf's text format, raw their octets (of a stream each behind its length as a varint)."""
 EXAMPLES = (
@@ -34,19 +37,21 @@ EXAMPLES = (
     "lbctl call echo Echo/Say --policy p2c --repeat 5 -v",
     "lbctl call echo Echo/Say --backend 127.0.0.1:50051",
     """lbctl call echo Echo/Repeat -d '{"message": "a", "count": 3}'""",
+    "lbctl call echo Echo/Say --each --ignore backend,sequence",
     "tail -f events.ndjson | lbctl call shop Audit/Record",
     "lbctl call shop Cart/Get -d @get.json -H 'token: ${T}' --expand-headers",
     "lbctl call --backends unix:/run/shop.sock shop.Cart/Get -o json",
 )
-FORMATS: Final = ("reply", "pretty", "text", "json", "yaml", "jsonl", "raw")
+FORMATS: Final = ("reply", "pretty", "text", "json", "yaml", "jsonl", "raw", "table", "wide", "csv")
 
 
-@with_settings(outputs=FORMATS, layouts=True, backends=True)
+@with_settings(outputs=FORMATS, layouts=True, headers=True, backends=True)
 def call(
     service: CalledServiceArgument = None,
     method: MethodArgument = None,
     *,
     who: WhoFlags,
+    every: EachFlags,
     request: RequestFlags,
     files: FileFlags,
     stream: StreamFlags,
@@ -64,12 +69,16 @@ def call(
     from lbctl.commands.call import run
     from lbctl.commands.hammer import Tell
 
-    asked = Asked(who, request, files, stream, reach, schema, reply)
+    asked = Asked(who, request, files, stream, reach, schema, reply, every)
     wanted = build(service, method, asked, settings, os.environ)
     given = input_of(asked, settings)
     prompt = given.prompt if given is not None else None
     printer = CallPrinter(settings, caps_of(settings), wanted.service, prompt)
     tell = Tell(printer.note, detail(settings))
+    if every.each:
+        from lbctl.cli.call_each import call_each
+
+        return call_each(wanted, every, settings, tell, given)
     called = measured(
         settings, lambda etcd: run(etcd, SystemClock(), wanted, printer, tell, given), direct=bool(wanted.backends)
     )

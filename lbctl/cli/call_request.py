@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, fields, replace
+from dataclasses import dataclass, field, fields, replace
 from random import SystemRandom
 from typing import Final
 
 from lbctl.balance.policies.table import GRPC_POLICIES, POLICIES
 from lbctl.cli import suggestions
 from lbctl.cli.call_input import STANDARD_INPUT, StandardInput, standard_input
-from lbctl.cli.call_options import ReplyFlags, WhoFlags
+from lbctl.cli.call_options import EachFlags, ReplyFlags, WhoFlags
 from lbctl.cli.connection_options import ReachFlags
 from lbctl.cli.hammer_request import DEFAULT_TIMEOUT_S, given, split_target, streaming_of
 from lbctl.cli.hash_key_options import source_for
@@ -28,6 +28,11 @@ from lbctl.rpc.options import ConnectionOptions
 from lbctl.wire.limits import MAX_MESSAGE, Limits
 
 _SEEDS: Final = 1 << 31
+_ONE_OUT: Final = "leave one of them out"
+# Formats of single calls, the default first, of --each, and of both.
+SINGLE: Final = ("reply", "pretty", "text", "raw", "jsonl")
+EVERY: Final = ("table", "wide", "csv")
+BOTH: Final = ("json", "yaml")
 _WHOLE: Final = ("json", "yaml", "jsonl")  # formats that tell everything about a call
 
 
@@ -42,6 +47,7 @@ class Asked:
     reach: ReachFlags
     schema: SchemaFlags
     reply: ReplyFlags
+    each: EachFlags = field(default_factory=EachFlags)
 
 
 def build(
@@ -50,8 +56,9 @@ def build(
     """The whole request, every default in its place. Raises UsageError for options that contradict each other."""
     who, direct = asked.who, asked.reach.backends is not None
     named, method = target_of(service, method, settings, direct=direct)
-    _refuse_contradictions(who)
-    policy = POLICIES[DEFAULT_POLICY] if who.backend is not None else chosen(who.policy, who.policy_opt, settings)
+    _refuse_contradictions(who, asked.each, settings)
+    picks = who.backend is None and not asked.each.each
+    policy = POLICIES[DEFAULT_POLICY] if not picks else chosen(who.policy, who.policy_opt, settings)
     if policy.name in GRPC_POLICIES:
         raise UsageError(f"policy {policy.name}: it picks inside of grpcio", "name one of lbctl's: lbctl policies")
     return CallRequest(
@@ -61,9 +68,10 @@ def build(
         seed=SystemRandom().randrange(_SEEDS),
         payload=_payload(asked, environ),
         backend=who.backend,
-        hash_key=None if who.backend is not None else source_for(policy, who.hash_key),
+        hash_key=source_for(policy, who.hash_key) if picks else None,
         timeout_s=asked.request.timeout,
         repeat=who.repeat,
+        each=asked.each.each,
         keep=settings.output in _WHOLE,
         defaults=asked.reply.defaults,
         reach=settings.reach,
@@ -88,14 +96,24 @@ def target_of(service: str | None, method: str | None, settings: Settings, *, di
     return named, method
 
 
-def _refuse_contradictions(who: WhoFlags) -> None:
-    if who.backend is None:
-        return
+def _refuse_contradictions(who: WhoFlags, every: EachFlags, settings: Settings) -> None:
     picking = {"--policy": who.policy, "--policy-opt": who.policy_opt, "--hash-key": who.hash_key}
     other = next((flag for flag, value in picking.items() if value), None)
-    if other is not None:
+    if who.backend is not None and other is not None:
+        raise UsageError(f"--backend names who is called, and {other} is for a policy that picks", _ONE_OUT)
+    if every.each:
+        other = other or ("--backend" if who.backend is not None else "--repeat" if who.repeat is not None else None)
+        if other is not None:
+            raise UsageError(f"--each calls every backend once, and {other} is for calls of some", _ONE_OUT)
+    elif every.ignore or every.exit_zero:
+        flag = "--ignore" if every.ignore else "--exit-zero"
+        raise UsageError(f"{flag} is for --each", "leave it out, or give --each too")
+    wrong = settings.output in (SINGLE if every.each else EVERY) and settings.output != SINGLE[0]
+    if wrong:
+        others = EVERY if every.each else SINGLE
         raise UsageError(
-            f"--backend names who is called, and {other} is for a policy that picks", "leave one of them out"
+            f"-o {settings.output} is for calls {'without' if every.each else 'with'} --each",
+            f"use one of: {', '.join((*others, *BOTH))}",
         )
 
 

@@ -45,9 +45,9 @@ class CallRequest:
     """Calls as they were asked for.
 
     ``backend`` is the address or key of the only one that is called; else ``policy`` picks. ``repeat`` None makes one
-    call for each request that is given. ``timeout_s`` 0 is no deadline, and None 20 seconds, or none where messages are
-    sent as somebody writes them. ``keep``: what comes back is in the result. ``defaults``: replies are shown
-    with fields that are not set.
+    call for each request that is given. ``each``: all backends are called, also those that cannot be connected to.
+    ``timeout_s`` 0 is no deadline, and None 20 seconds, or none where messages are sent as somebody writes them.
+    ``keep``: what comes back is in the result. ``defaults``: replies are shown with fields that are not set.
     """
 
     service: str
@@ -59,6 +59,7 @@ class CallRequest:
     hash_key: KeySource | None = None
     timeout_s: float | None = None
     repeat: int | None = None
+    each: bool = False
     keep: bool = False
     defaults: bool = False
     reach: Reach = field(default_factory=Reach)
@@ -136,7 +137,7 @@ async def targeted(
         await backends.settle()
         if not backends.ready:
             raise backends.refusal(service, request.service, request.again)
-        if backends.obstacles:
+        if backends.obstacles and not request.each:
             known = {each.address: each.identity for each in backends.instances}
             left_out = {address: backends.obstacles[key] for address, key in known.items() if key in backends.obstacles}
             tell.note(f"note: left out: {listed(left_out)}")
@@ -178,7 +179,7 @@ class _Describing:
             return Target(*parts, calling, Replies(None, None))
         found = await self._found()
         payload, feeder = request.payload, None
-        if given is not None and found.method.client_streaming:
+        if given is not None and found.method.client_streaming and not request.each:
             feeder = self._feeder(given, found)
             payload = replace(payload, raw=b"")
         elif given is not None and given.asked:

@@ -34,13 +34,7 @@ def call_record(done: Done) -> Document:
         "call": picked.number,
         "backend": _backend(picked),
         "pick": _pick(picked),
-        "status": {
-            "code": int(reply.code) if reply.raw_code is None else reply.raw_code,
-            "name": reply.code.name,
-            "message": reply.reason,
-            "origin": str(reply.origin),
-            "details": list(done.details),
-        },
+        "status": status_record(done),
         "ok": done.is_ok,
         "error": None if done.is_ok else error_text(done),
         "latency_ms": round(done.latency_s * 1e3, 3),
@@ -51,6 +45,18 @@ def call_record(done: Done) -> Document:
         "headers": _fields(reply.headers, done.sensitive),
         "trailers": _fields(reply.metadata, done.sensitive),
         "replies": [each.value for each in done.answers],
+    }
+
+
+def status_record(done: Done) -> Document:
+    """How a call ended."""
+    reply = done.reply
+    return {
+        "code": int(reply.code) if reply.raw_code is None else reply.raw_code,
+        "name": reply.code.name,
+        "message": reply.reason,
+        "origin": str(reply.origin),
+        "details": list(done.details),
     }
 
 
