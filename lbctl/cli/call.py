@@ -63,6 +63,7 @@ def call(
     """Call one method, and tell where the call went and why."""
     from lbctl.cli.call_output import CallPrinter
     from lbctl.cli.call_request import Asked, build, input_of
+    from lbctl.cli.listeners import while_read
     from lbctl.cli.measuring import measured
     from lbctl.cli.screens import caps_of
     from lbctl.clock import SystemClock
@@ -80,7 +81,9 @@ def call(
 
         return call_each(wanted, every, settings, tell, given)
     called = measured(
-        settings, lambda etcd: run(etcd, SystemClock(), wanted, printer, tell, given), direct=bool(wanted.backends)
+        settings,
+        lambda etcd: while_read(run(etcd, SystemClock(), wanted, printer, tell, given)),
+        direct=bool(wanted.backends),
     )
     printer.finish(called)
     return called.exit_status

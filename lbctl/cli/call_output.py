@@ -23,6 +23,7 @@ class CallPrinter:
     """Shows calls as they go on, in the format of the settings."""
 
     def __init__(self, settings: Settings, caps: Caps, service: str, prompt: Prompt | None = None) -> None:
+        from lbctl.cli.patient_output import PatientOutput
         from lbctl.view.theme import Look
 
         self._settings = settings
@@ -31,6 +32,7 @@ class CallPrinter:
         self._width = caps.out_width if caps.out_tty else None
         self._detail = detail(settings)
         self._prompt = prompt
+        self._out = PatientOutput()
         self._methods = again(settings).command("methods", service, options=("--all",))
 
     def begun(self, picked: Picked, metadata: Headers, sensitive: frozenset[bytes]) -> None:
@@ -46,21 +48,16 @@ class CallPrinter:
         """Print a message, unless the whole call is printed when it has ended."""
         if self._form not in _AS_THEY_COME:
             return
+        from lbctl.view.call import octets_of, reply_text
+
         asking = self._prompt is not None and self._prompt.hide()
         if self._form == "raw":
-            self._write(answer)
+            await self._out.write(octets_of(answer))
         else:
-            from lbctl.view.call import reply_text
-
-            print(reply_text(answer, self._form, self._width), flush=True)  # noqa: T201
+            text = f"{reply_text(answer, self._form, self._width)}\n"
+            await self._out.write(text.encode(sys.stdout.encoding or "utf-8", "backslashreplace"))
         if asking and self._prompt is not None:
             self._prompt.show()
-
-    def _write(self, answer: Answer) -> None:
-        from lbctl.view.call import octets_of
-
-        sys.stdout.buffer.write(octets_of(answer))
-        sys.stdout.buffer.flush()
 
     def ended(self, done: Done) -> None:
         """Tell where a call went, how it ended, and what is wrong with it."""

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Callable, Coroutine
 from dataclasses import replace
+from typing import Final
 
 from lbctl.clock import Clock
 from lbctl.commands.call_replies import Replies
@@ -13,6 +14,8 @@ from lbctl.model import Code, Reply
 from lbctl.rpc.caller import Caller, Result
 from lbctl.wire.outbox import Outbox
 from lbctl.wire.request import Request
+
+_MOST_WAITING: Final = 256  # messages
 
 Judge = Callable[[Reply], Reply]
 Feeding = Callable[[Outbox], Coroutine[None, None, None]]
@@ -81,9 +84,9 @@ class Exchange:
     async def _streamed(
         self, caller: Caller, request: Request, feeding: Feeding | None
     ) -> tuple[Result, int, list[Answer]]:
-        heard: asyncio.Queue[bytes | None] = asyncio.Queue()
+        heard = _Heard(caller)
         assert request.stream is not None
-        stream = replace(request.stream, told=heard.put_nowait)
+        stream = replace(request.stream, told=heard.told)
         outbox = None
         if feeding is not None:
             outbox = Outbox()
@@ -95,7 +98,7 @@ class Exchange:
             beside.append(asyncio.create_task(feeding(outbox)))
         try:
             result, ended_ns = await first_of(calling, beside)
-            heard.put_nowait(None)
+            heard.end()
             await beside[0]
             return result, ended_ns, answers
         finally:
@@ -103,12 +106,45 @@ class Exchange:
                 task.cancel()
             await asyncio.gather(calling, *beside, return_exceptions=True)
 
-    async def _shown(self, heard: asyncio.Queue[bytes | None], answers: list[Answer]) -> None:
-        while (octets := await heard.get()) is not None:
+    async def _shown(self, heard: _Heard, answers: list[Answer]) -> None:
+        while (octets := await heard.next()) is not None:
             answer = (await self._replies.answer(octets))._replace(of_stream=True)
             if self._keep or self._judge is not None:
                 answers.append(answer)
             await self._show.answered(answer)
+
+
+class _Heard:
+    """Messages that came and were not shown yet; where those are many the backend has to wait."""
+
+    def __init__(self, caller: Caller) -> None:
+        self._messages: asyncio.Queue[bytes | None] = asyncio.Queue()
+        self._hold = caller.hold
+        self._held = False
+        self._later = asyncio.get_running_loop().call_soon
+
+    def told(self, message: bytes) -> None:
+        """Take a message, while the read that brought it is parsed."""
+        self._messages.put_nowait(message)
+        if self._messages.qsize() == _MOST_WAITING:
+            self._later(self._review)
+
+    def _review(self) -> None:
+        """Hold the connection back, if that is still called for."""
+        if self._messages.qsize() >= _MOST_WAITING:
+            self._held = True
+            self._hold(True)
+
+    def end(self) -> None:
+        """There will be no more."""
+        self._messages.put_nowait(None)
+
+    async def next(self) -> bytes | None:
+        """The next message, None behind the last."""
+        if self._held and self._messages.qsize() <= _MOST_WAITING // 2:
+            self._held = False
+            self._hold(False)
+        return await self._messages.get()
 
 
 async def first_of(calling: asyncio.Task[tuple[Result, int]], beside: list[asyncio.Task[None]]) -> tuple[Result, int]:

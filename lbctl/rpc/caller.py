@@ -60,6 +60,11 @@ class _Pending:
             self.future.set_result(Result(reply, self.attempts))
 
 
+def _late(reply: Reply) -> Reply:
+    """The end of a call whose deadline has passed, whatever was said of it; what had come by then counts."""
+    return DEADLINE._replace(sent=reply.sent, received=reply.received, headers=reply.headers)
+
+
 class Caller:
     """Calls one backend; a failed call is a Reply, only cancellation escapes.
 
@@ -129,6 +134,10 @@ class Caller:
         except TimeoutError:
             return DEADLINE
         return self._unusable()
+
+    def hold(self, held: bool) -> None:
+        """Read nothing more of what the backend sends, or go on; not from within ``told``."""
+        self._subchannel.hold(held)
 
     async def call(self, request: Request) -> Result:
         """One call of a request as it stands, within its own deadline; never raises for a failed call.
@@ -234,7 +243,7 @@ class Caller:
         session.gaps.clear()
         for call, reply in replies:
             assert isinstance(call, _Pending)
-            call.end(DEADLINE if now_ns >= call.deadline_ns else reply)
+            call.end(_late(reply) if now_ns >= call.deadline_ns else reply)
         for call, reply in refused:
             assert isinstance(call, _Pending)
             if call.may_repeat:

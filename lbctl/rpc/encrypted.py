@@ -166,6 +166,12 @@ class Encrypted(asyncio.Transport, asyncio.Protocol):
     def is_closing(self) -> bool:
         return self._closing or self._raw.is_closing()
 
+    def pause_reading(self) -> None:
+        self._raw.pause_reading()
+
+    def resume_reading(self) -> None:
+        self._raw.resume_reading()
+
     def get_write_buffer_size(self) -> int:
         return self._raw.get_write_buffer_size()
 

@@ -86,6 +86,7 @@ class Link(asyncio.Protocol):
         self._ours = ""  # why we closed it
         self._end = ""  # how it ended, in a word or two
         self._handing_over = False  # in the next turn
+        self._holding = False
         self._clogged_ns = 0  # since when the kernel has not taken everything
         self._paused_ns = 0
         self._control = 0  # octets queued since then
@@ -239,6 +240,12 @@ class Link(asyncio.Protocol):
         if found is not None:
             self._hand_over_soon()  # its slot is free, and it may have been the last one here
         return found
+
+    def hold(self, held: bool) -> None:
+        """Read nothing, or go on reading: the peer has to wait for whoever takes what it sends."""
+        if self._transport is not None and self.is_open and held != self._holding:
+            self._holding = held
+            (self._transport.pause_reading if held else self._transport.resume_reading)()
 
     def ping(self) -> None:
         """Ask the peer whether it is there."""

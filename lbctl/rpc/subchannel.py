@@ -131,6 +131,11 @@ class Subchannel:
         if any(link.session.wake(call) for link in self._links):
             self.settle()
 
+    def hold(self, held: bool) -> None:
+        """Read nothing more of what the backend sends, or go on."""
+        for link in self._links:
+            link.hold(held)
+
     def cancel(self, reply: Reply) -> None:
         """End every call in flight with this reply; those that wait here are returned."""
         self.without()

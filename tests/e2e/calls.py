@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
 from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
+from itertools import count
 from typing import Any, Final
 
 import grpc.aio
@@ -33,9 +35,9 @@ def document(ended: Ended) -> dict[str, Any]:
     return found
 
 
-def text(message: str, count: int = 0) -> bytes:
+def text(message: str, number: int = 0) -> bytes:
     """Write a Text."""
-    made: Any = GetMessageClass(_TEXT)(message=message, count=count)
+    made: Any = GetMessageClass(_TEXT)(message=message, count=number)
     return bytes(made.SerializeToString())
 
 
@@ -98,8 +100,10 @@ class Server:
         return said
 
     async def _watch(self, request: bytes, context: Any) -> AsyncIterator[bytes]:  # noqa: ANN401
-        for number in range(3):
+        for number in count() if message_of(request) == "endless" else range(3):
             yield text(message_of(request), number + 1)
+            if message_of(request) == "hang":
+                await asyncio.Event().wait()
         if message_of(request) == "broken":
             await context.abort(grpc.StatusCode.DATA_LOSS, "the rest is gone")
 

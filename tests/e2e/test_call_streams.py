@@ -5,6 +5,8 @@ from __future__ import annotations
 import asyncio
 import json
 import signal
+import subprocess
+import sys
 from pathlib import Path
 from typing import Final
 
@@ -212,3 +214,35 @@ def test_ctrl_c_cancels_what_is_being_typed(demo: Standing) -> None:
         terminal.send("\x03")
         assert terminal.ended() == 130
         terminal.shows("cancelled by Ctrl-C")
+
+
+def interrupted_unread(*arguments: str) -> int:
+    """Interrupt lbctl when it has written its first octet, of which there are to be more than a pipe holds."""
+    with subprocess.Popen(
+        [sys.executable, "-m", "lbctl", *arguments],
+        stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, env=environment(None),
+    ) as process:  # fmt: skip
+        assert process.stdout is not None
+        assert process.stdout.read(1) == b"{"
+        process.send_signal(signal.SIGINT)
+        return process.wait(30)
+
+
+async def test_a_signal_is_heard_while_nobody_reads() -> None:
+    async with called() as address:
+        endless = ("call", "--backends", address, WATCH, "-t", "0", "-d", '{"message": "endless"}')
+        assert await asyncio.to_thread(interrupted_unread, *endless) == 130
+
+
+async def test_everything_comes_however_much_it_is(demo: Standing) -> None:
+    ended = await lbctl("call", "echo", "Echo/Repeat", "-d", '{"message": "a", "count": 20000}', etcd=demo.etcd)
+    assert (ended.status, len(ended.out.splitlines())) == (0, 20_000)
+    assert ended.err.endswith(", 1 sent, 20,000 received\n")
+
+
+async def test_a_stream_that_is_too_late_tells_what_had_come() -> None:
+    async with called() as address:
+        late = await lbctl("call", "--backends", address, WATCH, "-d", '{"message": "hang"}', "-t", "300ms")
+    assert late.status == 68
+    assert "error: DEADLINE_EXCEEDED: deadline exceeded (by lbctl)" in late.err
+    assert late.err.splitlines()[0].endswith(", 1 sent, 1 received")

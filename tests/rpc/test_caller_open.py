@@ -15,7 +15,7 @@ from lbctl.rpc.options import ConnectionOptions
 from lbctl.wire.limits import Limits
 from lbctl.wire.outbox import Outbox
 from lbctl.wire.request import Request, Stream
-from tests.fakes import quiet_loop, until
+from tests.fakes import quiet_loop, turns, until
 from tests.rpc.servers import refused_port, serving
 
 __all__ = ["quiet_loop"]
@@ -140,3 +140,29 @@ async def test_a_call_may_have_no_deadline_and_be_cancelled() -> None:
         await asyncio.gather(call, return_exceptions=True)
         assert call.cancelled()
         await until(lambda: caller.counters["rst_sent: CANCEL"] == 1)
+
+
+async def test_what_is_held_back_is_read_when_it_goes_on() -> None:
+    outbox, heard, answered = Outbox(), list[bytes](), asyncio.Event()
+
+    async def answer(messages: AsyncIterator[bytes], context: Any) -> AsyncIterator[bytes]:  # noqa: ANN401
+        async for message in messages:
+            yield message
+            if message == b"held":
+                answered.set()
+
+    handler = grpc.method_handlers_generic_handler("t.S", {"Chat": grpc.stream_stream_rpc_method_handler(answer)})
+    async with serving((handler,)) as endpoint, Caller(endpoint) as caller:
+        call = asyncio.create_task(caller.call(request(endpoint, outbox, heard)))
+        outbox.put(b"first")
+        await until(lambda: heard)
+        caller.hold(True)
+        caller.hold(True)
+        outbox.put(b"held")
+        await answered.wait()
+        await turns()
+        assert heard == [b"first"]
+        caller.hold(False)
+        await until(lambda: len(heard) == 2)
+        outbox.end()
+        assert (await call).reply.code is Code.OK
