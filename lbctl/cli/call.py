@@ -62,7 +62,7 @@ def call(
 ) -> int:
     """Call one method, and tell where the call went and why."""
     from lbctl.cli.call_output import CallPrinter
-    from lbctl.cli.call_request import Asked, build, input_of
+    from lbctl.cli.call_request import Asked, build, input_of, notes_of
     from lbctl.cli.listeners import while_read
     from lbctl.cli.measuring import measured
     from lbctl.cli.screens import caps_of
@@ -75,6 +75,8 @@ def call(
     given = input_of(asked, settings)
     prompt = given.prompt if given is not None else None
     printer = CallPrinter(settings, caps_of(settings), wanted.service, prompt)
+    for note in notes_of(asked):
+        printer.note(note)
     tell = Tell(printer.note, detail(settings))
     if every.each:
         from lbctl.cli.call_each import call_each

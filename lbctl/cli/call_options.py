@@ -21,7 +21,9 @@ _WHO: Final = "Who is called"
 class WhoFlags(Flags):
     """Which backend gets the call."""
 
-    policy: Annotated[Any, policy_option(_WHO)] = None  # parsed: typer has no name for what a parser returns
+    policy: Annotated[Any, policy_option(_WHO, engines=False)] = (
+        None  # parsed: typer has no name for what a parser returns
+    )
     policy_opt: Annotated[list[Any] | None, policy_opt_option(_WHO)] = None
     hash_key: Annotated[Any, hash_key_option(_WHO)] = None
     backend: Annotated[

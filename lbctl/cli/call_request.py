@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, fields, replace
 from random import SystemRandom
 from typing import Final
@@ -12,7 +12,7 @@ from lbctl.cli import suggestions
 from lbctl.cli.call_input import STANDARD_INPUT, StandardInput, standard_input
 from lbctl.cli.call_options import EachFlags, ReplyFlags, WhoFlags
 from lbctl.cli.connection_options import ReachFlags
-from lbctl.cli.hammer_request import DEFAULT_TIMEOUT_S, given, split_target, streaming_of
+from lbctl.cli.hammer_request import DEFAULT_TIMEOUT_S, given, slips, split_target, streaming_of
 from lbctl.cli.hash_key_options import source_for
 from lbctl.cli.policy_options import DEFAULT_POLICY, chosen
 from lbctl.cli.request_data_options import DataFlags, FileFlags
@@ -123,9 +123,18 @@ def input_of(asked: Asked, settings: Settings) -> StandardInput | None:
     return standard_input(asked.request.data, settings, otherwise=others)
 
 
+def notes_of(asked: Asked) -> Iterator[str]:
+    """What was said of metadata and will hardly be what was meant, a line each."""
+    yield from (f"note: {slip}" for slip in slips(asked.request, _data(asked)))
+
+
+def _data(asked: Asked) -> DataFlags:
+    return DataFlags(**{each.name: getattr(asked.files, each.name) for each in fields(FileFlags)})
+
+
 def _payload(asked: Asked, environ: Mapping[str, str]) -> Payload:
     timeout_s = DEFAULT_TIMEOUT_S if asked.request.timeout is None else asked.request.timeout
-    files = DataFlags(**{each.name: getattr(asked.files, each.name) for each in fields(FileFlags)})
+    files = _data(asked)
     request = asked.request
     if request.data in STANDARD_INPUT and files.data_file is None and request.binary_file is None:
         request = replace(request, data=None)  # it is read while the call lasts

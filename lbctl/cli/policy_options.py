@@ -57,6 +57,7 @@ def policies(typed: Typed) -> Iterator[Candidate]:
         yield from (Candidate(name, about) for kind, name, about in rows if kind == _ALIAS)
 
 
+_OF_GRPC: Final = "with --engine grpcio also gRPC's own, grpc:NAME"
 _OWN: Final = "own"
 _GRPC: Final = "grpc"
 _ALIAS: Final = "alias"
@@ -99,9 +100,10 @@ policy_opts: Final[Source] = pairs(_options)
 policy_with_options: Final[Source] = pairs(_own_options, head=policies)
 
 
-def policy_option(panel: str) -> Any:  # noqa: ANN401 - typer's own type for it
-    """``--policy``: who picks."""
-    return option("--policy", text=listed(), metavar="NAME", panel=panel, parse=parse_policy, completes=policies)
+def policy_option(panel: str, *, engines: bool = True) -> Any:  # noqa: ANN401 - typer's own type for it
+    """``--policy``: who picks; where there are ``engines`` to choose from, also inside of grpcio."""
+    text = f"{listed()}; {_OF_GRPC}" if engines else listed()
+    return option("--policy", text=text, metavar="NAME", panel=panel, parse=parse_policy, completes=policies)
 
 
 def policy_opt_option(panel: str) -> Any:  # noqa: ANN401 - typer's own type for it
@@ -157,4 +159,4 @@ def _from_settings(settings: Settings) -> Policy:
 def listed() -> str:
     """What ``--policy`` says of the names there are: too many to list them all."""
     own = "round_robin, smooth_wrr, weighted_random, ring_hash, least_request, p2c, peak_ewma"
-    return f"{own} ... (default {DEFAULT_POLICY}; {SEE_ALL}); with --engine grpcio also gRPC's own, grpc:NAME"
+    return f"{own} ... (default {DEFAULT_POLICY}; {SEE_ALL})"

@@ -100,6 +100,9 @@ async def test_metadata_is_sent_with_binary_values_and_variables(tmp_path: Path)
     assert {"name": "x-cost", "value": "3"} in call["trailers"]
     assert {"name": "x-served-by", "value": "b1"} in call["headers"]
     assert "t0ps3cret" not in ended.out + ended.err
+    async with called() as address:
+        plain = await lbctl("call", "--backends", address, SAY, "-H", "x-user: ${USER}")
+    assert "note: metadata x-user is sent with ${USER} as it stands; --expand-headers replaces it\n" in plain.err
 
 
 async def test_a_failed_call_ends_with_its_code_and_tells_the_details() -> None:
