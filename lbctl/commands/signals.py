@@ -6,7 +6,7 @@ import signal
 from collections.abc import Callable
 from types import FrameType, TracebackType
 
-from lbctl.commands.heard import Handling
+from lbctl.commands.heard import Handling, unheard
 from lbctl.leaving import leave_at_once
 
 Action = Callable[[], object]
@@ -37,10 +37,11 @@ class Interrupts(Handling):
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None, /
     ) -> bool | None:
-        done = super().__exit__(kind, error, trace)
-        if self.first is not None:
-            for number in self.handled:
-                signal.signal(number, self._on_later_signal)
+        with unheard(self.handled):
+            done = super().__exit__(kind, error, trace)
+            if self.first is not None:
+                for number in self.handled:
+                    signal.signal(number, self._on_later_signal)
         return done
 
     def _on_later_signal(self, number: int, frame: FrameType | None) -> None:

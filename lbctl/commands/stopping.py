@@ -7,7 +7,7 @@ from collections.abc import Callable
 from types import FrameType, TracebackType
 from typing import Final
 
-from lbctl.commands.heard import Handling
+from lbctl.commands.heard import Handling, unheard
 from lbctl.errors import ExitCode
 from lbctl.leaving import leave_at_once
 
@@ -39,10 +39,11 @@ class Stopping(Handling):
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None, /
     ) -> bool | None:
-        done = super().__exit__(kind, error, trace)
-        if self.first is not None:
-            for number in self.handled:
-                signal.signal(number, insisted)
+        with unheard(self.handled):
+            done = super().__exit__(kind, error, trace)
+            if self.first is not None:
+                for number in self.handled:
+                    signal.signal(number, insisted)
         return done
 
     def _hear(self, number: int) -> None:

@@ -9,6 +9,7 @@ from collections.abc import Iterator
 
 import pytest
 
+from lbctl.commands.signals import Interrupts
 from lbctl.commands.stopping import Stopping, insisted, status_after
 
 SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
@@ -49,3 +50,16 @@ async def test_a_signal_that_is_to_be_ignored_is_ignored() -> None:
         await asyncio.sleep(0)
     assert signal.getsignal(signal.SIGINT) == signal.SIG_IGN
     assert not stopped.is_set()
+
+
+async def test_a_second_signal_between_two_handlers_is_counted_by_the_later_one() -> None:
+    """It would else meet Python's own handler, and end a run that has a result to show."""
+    stopped = asyncio.Event()
+    interrupts = Interrupts()
+    interrupts.callback(os.kill, os.getpid(), signal.SIGINT)  # after the handlers are taken away
+    interrupts.mean(stopped.set)
+    with interrupts:
+        os.kill(os.getpid(), signal.SIGINT)
+        await asyncio.wait_for(stopped.wait(), 5.0)
+    assert interrupts.first == signal.SIGINT
+    assert interrupts._heard == 2
