@@ -69,8 +69,7 @@ def test_when_it_is_killed_its_watchdog_gives_the_terminal_back(demo: Standing) 
 def test_it_is_stopped_and_goes_on_in_a_window_of_another_size(demo: Standing) -> None:
     with hammer(demo) as terminal:
         terminal.shows("BACKENDS 3/3")
-        terminal.kill(signal.SIGTSTP)
-        terminal.until(terminal.given_back, "the terminal given back")
+        terminal.suspend()
         terminal.resize(140, 45)
         terminal.kill(signal.SIGCONT)
         terminal.shows("PAUSED")

@@ -14,6 +14,7 @@ import sys
 import termios
 import time
 from collections.abc import Callable
+from pathlib import Path
 from types import TracebackType
 from typing import Any
 
@@ -99,6 +100,14 @@ class OnTerminal:
 
     def kill(self, number: signal.Signals) -> None:
         os.kill(self.process.pid, number)
+
+    def suspend(self) -> None:
+        """Ask it to stop, and wait until it has: what it is told to go on before that is lost."""
+        self.kill(signal.SIGTSTP)
+        status = Path(f"/proc/{self.process.pid}/stat")
+        if status.exists():
+            self.until(lambda: status.read_text().rpartition(")")[2].split()[0] == "T", "it stopped")
+        self.until(self.given_back, "the terminal given back")
 
     def output(self) -> str:
         """Return what it wrote to standard output."""

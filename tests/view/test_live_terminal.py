@@ -94,8 +94,7 @@ def test_the_watchdog_gives_the_terminal_back_when_the_process_cannot(number: si
 def test_ctrl_z_pauses_and_gives_the_terminal_back_and_fg_returns_to_it() -> None:
     with stage("run") as terminal:
         terminal.shows("BACKENDS 4/5")
-        terminal.kill(signal.SIGTSTP)
-        terminal.until(terminal.given_back, "the terminal given back")
+        terminal.suspend()
         taken = terminal.raw.count(b"\x1b[?1049h")
         terminal.kill(signal.SIGCONT)
         terminal.until(lambda: terminal.raw.count(b"\x1b[?1049h") == taken + 1, "the screen taken again")
