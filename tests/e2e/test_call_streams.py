@@ -91,7 +91,7 @@ async def test_standard_input_may_be_the_request_of_a_unary_call_and_only_if_ask
 async def test_both_sides_talk_as_they_come(tmp_path: Path) -> None:
     async with called() as address:
         process = await asyncio.create_subprocess_exec(
-            "python", "-m", "lbctl", "call", "--backends", address, CHAT, "-d", "@", "-q",
+            sys.executable, "-m", "lbctl", "call", "--backends", address, CHAT, "-d", "@", "-q",
             stdin=asyncio.subprocess.PIPE, stdout=asyncio.subprocess.PIPE, env=environment(None),
         )  # fmt: skip
         assert process.stdin is not None
@@ -116,7 +116,7 @@ async def test_a_server_that_ends_early_ends_the_call_with_its_status() -> None:
 async def test_an_open_pipe_does_not_hold_up_the_end_of_a_call() -> None:
     async with called() as address:
         process = await asyncio.create_subprocess_exec(
-            "python", "-m", "lbctl", "call", "--backends", address, CHAT,
+            sys.executable, "-m", "lbctl", "call", "--backends", address, CHAT,
             stdin=asyncio.subprocess.PIPE, stdout=asyncio.subprocess.DEVNULL, stderr=asyncio.subprocess.PIPE,
             env=environment(None),
         )  # fmt: skip
@@ -172,7 +172,7 @@ async def test_whoever_stops_reading_ends_it_silently(demo: Standing) -> None:
 async def test_a_signal_cancels_the_call() -> None:
     async with called() as address:
         process = await asyncio.create_subprocess_exec(
-            "python", "-m", "lbctl", "call", "--backends", address, CHAT, "-d", "@",
+            sys.executable, "-m", "lbctl", "call", "--backends", address, CHAT, "-d", "@",
             stdin=asyncio.subprocess.PIPE, stdout=asyncio.subprocess.PIPE, stderr=asyncio.subprocess.PIPE,
             env=environment(None),
         )  # fmt: skip
