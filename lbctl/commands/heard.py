@@ -6,9 +6,12 @@ import asyncio
 import signal
 from collections.abc import Callable, Coroutine, Iterable, Iterator
 from contextlib import ExitStack, contextmanager, suppress
+from types import FrameType, TracebackType
 from typing import Any, Final, Self
 
 _HANDLED: Final = ("SIGINT", "SIGTERM", "SIGHUP")  # Windows has no SIGHUP
+
+Later = Callable[[int, FrameType | None], object]
 
 
 @contextmanager
@@ -27,13 +30,16 @@ def unheard(numbers: Iterable[int]) -> Iterator[None]:
 class Handling(ExitStack):
     """Has signals handled while the block lasts, except those that whoever started lbctl told it to ignore (nohup).
 
-    After it they mean what they did before.
+    ``first`` is the number of the first one that came. After the block they mean what they did before, or, where one
+    came, what ``later`` makes of them: the process is about to end then.
     """
 
-    def __init__(self, handler: Callable[[int], None]) -> None:
+    def __init__(self, handler: Callable[[int], object], later: Later | None = None) -> None:
         super().__init__()
         self._handler = handler
+        self._later = later
         self.handled: list[int] = []
+        self.first: int | None = None
 
     def __enter__(self) -> Self:
         loop = asyncio.get_running_loop()
@@ -42,12 +48,27 @@ class Handling(ExitStack):
             if number is None or (before := signal.getsignal(number)) == signal.SIG_IGN:
                 continue
             with suppress(NotImplementedError, RuntimeError, ValueError):  # Windows, or not the main thread
-                loop.add_signal_handler(number, self._handler, int(number))
+                loop.add_signal_handler(number, self._on_signal, int(number))
                 if before is not None:
                     self.callback(signal.signal, number, before)
                 self.callback(loop.remove_signal_handler, number)
                 self.handled.append(number)
         return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None, /
+    ) -> bool | None:
+        with unheard(self.handled):
+            done = super().__exit__(kind, error, trace)
+            if self.first is not None and self._later is not None:
+                for number in self.handled:
+                    signal.signal(number, self._later)
+        return done
+
+    def _on_signal(self, number: int) -> None:
+        if self.first is None:
+            self.first = number
+        self._handler(number)
 
 
 class Heard(Handling):

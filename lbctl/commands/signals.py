@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-import signal
 from collections.abc import Callable
-from types import FrameType, TracebackType
+from types import FrameType
 
-from lbctl.commands.heard import Handling, unheard
+from lbctl.commands.heard import Handling
 from lbctl.leaving import leave_at_once
 
 Action = Callable[[], object]
@@ -25,8 +24,7 @@ class Interrupts(Handling):
     """
 
     def __init__(self) -> None:
-        super().__init__(self._on_signal)
-        self.first: int | None = None
+        super().__init__(self._hear, self._hear_later)
         self._actions: tuple[Action, Action] = (_nothing, _nothing)
         self._heard = 0
 
@@ -34,23 +32,11 @@ class Interrupts(Handling):
         """Say what the first signal does from now on, and what the second."""
         self._actions = (first, second)
 
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None, /
-    ) -> bool | None:
-        with unheard(self.handled):
-            done = super().__exit__(kind, error, trace)
-            if self.first is not None:
-                for number in self.handled:
-                    signal.signal(number, self._on_later_signal)
-        return done
-
-    def _on_later_signal(self, number: int, frame: FrameType | None) -> None:
+    def _hear_later(self, number: int, frame: FrameType | None) -> None:
         self.mean()
-        self._on_signal(number)
+        self._hear(number)
 
-    def _on_signal(self, number: int) -> None:
-        if self.first is None:
-            self.first = number
+    def _hear(self, number: int) -> None:
         if self._heard == len(self._actions):
             leave_at_once(128 + number)  # something does not end
         action = self._actions[self._heard]

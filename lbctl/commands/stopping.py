@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import signal
 from collections.abc import Callable
-from types import FrameType, TracebackType
+from types import FrameType
 from typing import Final
 
-from lbctl.commands.heard import Handling, unheard
+from lbctl.commands.heard import Handling
 from lbctl.errors import ExitCode
 from lbctl.leaving import leave_at_once
 
@@ -32,24 +32,7 @@ class Stopping(Handling):
     """
 
     def __init__(self, stop: Callable[[], object]) -> None:
-        super().__init__(self._hear)
-        self._stop = stop
-        self.first: int | None = None
-
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None, /
-    ) -> bool | None:
-        with unheard(self.handled):
-            done = super().__exit__(kind, error, trace)
-            if self.first is not None:
-                for number in self.handled:
-                    signal.signal(number, insisted)
-        return done
-
-    def _hear(self, number: int) -> None:
-        if self.first is None:
-            self.first = number
-        self._stop()
+        super().__init__(lambda _: stop(), insisted)
 
 
 def insisted(number: int, frame: FrameType | None) -> None:
