@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-import sys
 from typing import TYPE_CHECKING
 
+from lbctl.cli.printing import hidden_note, print_result
 from lbctl.errors import ExitCode
 
 if TYPE_CHECKING:
@@ -38,16 +38,8 @@ def _print(found: Agreement, settings: Settings) -> None:
     from lbctl.view.call_each import each_hint, each_note
 
     text, hidden = _text(found, settings)
-    print(text, flush=True)  # noqa: T201
-    notes = [each_note(found)]
-    if hidden:
-        notes.append(f"hidden: {', '.join(hidden)} (use -o wide)")
     hint = each_hint(found)
-    if hint:
-        notes.append(f"hint: {hint}")
-    if not settings.quiet:
-        for note in notes:
-            print(note, file=sys.stderr)  # noqa: T201
+    print_result(text, [each_note(found), *hidden_note(hidden), *([f"hint: {hint}"] if hint else [])], settings)
 
 
 def _text(found: Agreement, settings: Settings) -> tuple[str, list[str]]:

@@ -6,12 +6,11 @@ import sys
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Annotated, Final
 
-from lbctl.cli.arguments import parse_service
-from lbctl.cli.completion_sources import services_or, symbols
+from lbctl.cli.completion_sources import symbols
 from lbctl.cli.flags import Flags, argument, switch
 from lbctl.cli.help import Command
 from lbctl.cli.options import with_settings
-from lbctl.cli.schema_asking import AskFlags, answered, asked_of, words_of
+from lbctl.cli.schema_asking import AskFlags, answered, asked_of, service_argument, words_of
 from lbctl.cli.schema_options import PANEL, SchemaFlags
 from lbctl.cli.settings import Settings
 from lbctl.errors import ExitCode, UsageError
@@ -48,15 +47,7 @@ class TemplateFlags(Flags):
     ] = False
 
 
-ServiceArgument = Annotated[
-    str | None,
-    argument(
-        metavar="SERVICE",
-        text="key prefix, or last part of a name; left out with --backends and files",
-        parse=parse_service,
-        completes=services_or(symbols),
-    ),
-]
+ServiceArgument = Annotated[str | None, service_argument(symbols)]
 SymbolArgument = Annotated[
     str | None,
     argument(metavar="SYMBOL", text="a full name, the end of one, or a proto file", completes=symbols),

@@ -12,6 +12,7 @@ from lbctl.cli.completion_sources import grpc_services
 from lbctl.cli.flags import Flags, option, switch
 from lbctl.cli.help import Command
 from lbctl.cli.options import with_settings
+from lbctl.cli.printing import hidden_note, print_result
 from lbctl.cli.settings import Settings
 from lbctl.cli.values import parse_positive_duration
 from lbctl.errors import ExitCode, UsageError
@@ -148,13 +149,7 @@ def _print(found: Checkup, settings: Settings, caps: Caps, *, one: bool) -> None
     if not found.rows:
         notes.append(no_services([str(each) for each in settings.endpoints], settings.prefix))
     text, hidden = _text(found, settings, caps, one=one)
-    if text:
-        print(text, flush=True)  # noqa: T201
-    if hidden:
-        notes.append(f"hidden: {', '.join(hidden)} (use -o wide)")
-    if not settings.quiet:
-        for note in notes:
-            print(note, file=sys.stderr)  # noqa: T201
+    print_result(text, [*notes, *hidden_note(hidden)], settings)
 
 
 def _text(found: Checkup, settings: Settings, caps: Caps, *, one: bool) -> tuple[str, list[str]]:

@@ -6,6 +6,7 @@ import sys
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Final, TypeVar
 
+from lbctl.cli.printing import hidden_note
 from lbctl.cli.settings import Settings
 
 if TYPE_CHECKING:
@@ -44,8 +45,8 @@ class LsPrinter:
             self._note(line)
         for line in self._left_out:
             self._note(line)
-        if self._hidden:
-            self._note(f"hidden: {', '.join(self._hidden)} (use -o wide)")
+        for line in hidden_note(self._hidden):
+            self._note(line)
 
     def moment(self, moment: Moment) -> None:
         """Print a row for every change."""

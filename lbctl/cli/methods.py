@@ -2,17 +2,15 @@
 
 from __future__ import annotations
 
-import sys
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Annotated, Final
 
-from lbctl.cli.arguments import parse_service
 from lbctl.cli.completion_sources import methods as method_names
-from lbctl.cli.completion_sources import services_or
 from lbctl.cli.flags import Flags, argument, switch
 from lbctl.cli.help import Command
 from lbctl.cli.options import with_settings
-from lbctl.cli.schema_asking import AskFlags, answered, asked_of, words_of
+from lbctl.cli.printing import hidden_note, print_result
+from lbctl.cli.schema_asking import AskFlags, answered, asked_of, service_argument, words_of
 from lbctl.cli.schema_options import PANEL, SchemaFlags
 from lbctl.cli.settings import Settings
 from lbctl.errors import ExitCode, UsageError
@@ -46,15 +44,7 @@ class EveryFlags(Flags):
     every: Annotated[bool, switch("--all", text="ask every backend, and show where they differ", panel=PANEL)] = False
 
 
-ServiceArgument = Annotated[
-    str | None,
-    argument(
-        metavar="SERVICE",
-        text="key prefix, or last part of a name; left out with --backends and files",
-        parse=parse_service,
-        completes=services_or(method_names),
-    ),
-]
+ServiceArgument = Annotated[str | None, service_argument(method_names)]
 PatternArgument = Annotated[
     str | None,
     argument(metavar="PATTERN", text="part of a method's name, or wildcards: 'Cart/*'", completes=method_names),
@@ -91,13 +81,7 @@ def _print(offered: Offered, settings: Settings, caps: Caps, *, every: bool) -> 
     from lbctl.view.offered import method_notes
 
     text, hidden = _text(offered, settings, caps, every=every)
-    print(text, flush=True)  # noqa: T201
-    notes = list(method_notes(offered, every=every))
-    if hidden:
-        notes.append(f"hidden: {', '.join(hidden)} (use -o wide)")
-    if not settings.quiet:
-        for note in notes:
-            print(note, file=sys.stderr)  # noqa: T201
+    print_result(text, [*method_notes(offered, every=every), *hidden_note(hidden)], settings)
 
 
 def _text(offered: Offered, settings: Settings, caps: Caps, *, every: bool) -> tuple[str, list[str]]:

@@ -9,7 +9,8 @@ from typing import Annotated, Any, Final
 from lbctl.cli.completion_requests import names
 from lbctl.cli.completion_values import after, files, free
 from lbctl.cli.flags import Flags, one_of, option, switch
-from lbctl.cli.metadata import parse_header, parse_metadata, parse_name
+from lbctl.cli.header_option import header_option
+from lbctl.cli.metadata import parse_metadata, parse_name
 from lbctl.cli.values import parse_count, parse_count_or_none, parse_duration, parse_positive_duration
 
 _REQUEST: Final = "Request"
@@ -52,18 +53,7 @@ class RequestFlags(Flags):
             parse=parse_duration,
         ),
     ] = None
-    header: Annotated[  # parsed: typer has no name for what a parser returns
-        list[Any] | None,
-        option(
-            "-H",
-            "--header",
-            text="metadata to send, also to server reflection; may be repeated; -bin values are base64 or text",
-            metavar="'NAME: VALUE'",
-            panel=_REQUEST,
-            parse=parse_header,
-            completes=free,
-        ),
-    ] = None
+    header: Annotated[list[Any] | None, header_option("metadata to send, also to server reflection", _REQUEST)] = None
     metadata: Annotated[
         Any,
         option(

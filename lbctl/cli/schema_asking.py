@@ -6,12 +6,13 @@ import os
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Annotated, Any, Final
 
-from lbctl.cli.arguments import parse_where
+from lbctl.cli.arguments import parse_service, parse_where
 from lbctl.cli.check_options import backends_option
-from lbctl.cli.completion_sources import addresses
-from lbctl.cli.completion_values import free
-from lbctl.cli.flags import Flags, option, switch
-from lbctl.cli.metadata import headers, parse_header
+from lbctl.cli.completion_sources import addresses, services_or
+from lbctl.cli.completion_values import Source
+from lbctl.cli.flags import Flags, argument, option, switch
+from lbctl.cli.header_option import header_option
+from lbctl.cli.metadata import headers
 from lbctl.cli.schema_options import PANEL, SchemaFlags, source_of
 from lbctl.cli.settings import Settings
 from lbctl.cli.values import parse_positive_duration
@@ -24,6 +25,16 @@ if TYPE_CHECKING:
     from lbctl.etcd.client import Etcd
 
 DEFAULT_TIMEOUT_S: Final = 3.0
+
+
+def service_argument(others: Source) -> Any:  # noqa: ANN401 - typer's own type for it
+    """Declare the SERVICE; ``others`` are offered where there is none."""
+    return argument(
+        metavar="SERVICE",
+        text="key prefix, or last part of a name; left out with --backends and files",
+        parse=parse_service,
+        completes=services_or(others),
+    )
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,18 +63,7 @@ class AskFlags(Flags):
             parse=parse_positive_duration,
         ),
     ] = None
-    header: Annotated[  # parsed: typer has no name for what a parser returns
-        list[Any] | None,
-        option(
-            "-H",
-            "--header",
-            text="metadata to send with the questions; may be repeated; -bin values are base64 or text",
-            metavar="'NAME: VALUE'",
-            panel=PANEL,
-            parse=parse_header,
-            completes=free,
-        ),
-    ] = None
+    header: Annotated[list[Any] | None, header_option("metadata to send with the questions", PANEL)] = None
     expand_headers: Annotated[
         bool, switch("--expand-headers", text="replace ${NAME} in metadata by environment variables", panel=PANEL)
     ] = False

@@ -9,6 +9,7 @@ from contextlib import suppress
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final, Generic, TypeVar
 
+from lbctl.cli.printing import hidden_note
 from lbctl.cli.read_only import refusal
 from lbctl.cli.screens import caps_of
 from lbctl.cli.settings import Settings
@@ -69,7 +70,7 @@ class Printer(ABC, Generic[R]):
         """Name the columns that the last table had no room for; once is enough."""
         if self._hidden and self._hidden != self._told:
             self._told = self._hidden
-            self.note(f"hidden: {', '.join(self._hidden)} (use -o wide)")
+            self.note(*hidden_note(self._hidden))
 
     def note(self, line: str) -> None:
         """One line to standard error, or several, unless -q; what a key holds cannot move the cursor."""
