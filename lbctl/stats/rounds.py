@@ -29,7 +29,7 @@ from lbctl.stats.comparison import (
 )
 from lbctl.stats.histogram import Histogram
 from lbctl.stats.intervals import NOTHING, Estimate, apart
-from lbctl.stats.report import Report
+from lbctl.stats.report import Balance, Report
 
 INTERLEAVED, SEQUENTIAL, PARALLEL = "interleaved", "sequential", "parallel"
 ORDERS: Final = (INTERLEAVED, SEQUENTIAL, PARALLEL)
@@ -149,7 +149,8 @@ class Part:
 class Standing:
     """What a policy came to, over its runs that count; of a policy without one, what its run that goes on has so far.
 
-    ``deltas`` are in 0..1, None where no share can be stated beforehand.
+    ``max_delta`` is in 0..1, None where no share can be stated beforehand; ``by_chance``: calls are drawn, and in none
+    of its runs were they judged to go elsewhere than they should.
     """
 
     contender: Contender
@@ -164,6 +165,7 @@ class Standing:
     max_delta: float | None
     max_over_expected: float | None
     stated: bool
+    by_chance: bool
     parts: Mapping[str, Part]
     latency: Histogram
 
@@ -194,9 +196,14 @@ def standing(contest: Contest, contender: int) -> Standing:
         max_delta=max(deltas, default=None) if stated else None,
         max_over_expected=max(over, default=None),
         stated=stated,
+        by_chance=all(_is_chance(report.balance) for report in reports),
         parts=parts,
         latency=times,
     )
+
+
+def _is_chance(balance: Balance) -> bool:
+    return balance.expectation == "multinomial" and balance.verdict != "skewed"
 
 
 _FIGURES: Final = (("rps", ""), ("error_rate", ""), ("p50", "_us"), ("p90", "_us"), ("p99", "_us"))

@@ -80,7 +80,7 @@ def _delta(row: Row, look: Look) -> str:
 
 def _delta_role(row: Row, look: Look) -> str:
     delta = row.standing.max_delta
-    if delta is None or delta < 0.01:
+    if delta is None or delta < 0.01 or row.standing.by_chance:
         return look.style.muted
     return look.style.err if delta >= 0.03 else look.style.warn
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from dataclasses import replace
 from typing import Any
 
@@ -108,6 +109,29 @@ def test_every_window_is_filled_and_no_line_is_wider(width: int, height: int) ->
 def test_a_difference_is_spelled_with_its_interval(found: Estimate | None, words: str, muted: bool) -> None:
     assert change_words(found) in (words, words.partition(" ")[0])
     assert holds_zero(found) is muted
+
+
+@pytest.mark.parametrize(
+    ("expectation", "verdict", "colour"),
+    [
+        ("multinomial", "too_few", COLOUR.muted),
+        ("multinomial", "balanced", COLOUR.muted),
+        ("multinomial", "skewed", COLOUR.err),
+        ("sequence", "balanced", COLOUR.err),
+    ],
+)
+def test_a_deviation_that_may_be_chance_is_no_alarm(expectation: str, verdict: str, colour: str) -> None:
+    """A drawn policy is off by percentage points in its first hundred calls, whatever it does."""
+    contest = contest_sample()
+    trials = []
+    for trial in contest.trials:
+        balance = replace(trial.report.balance, expectation=expectation, verdict=verdict)
+        trials.append(replace(trial, report=replace(trial.report, balance=balance)))
+    hand = Contestants()
+    hand.now = replace(contest, trials=tuple(trials))
+    lines = drawn(CompareView(hand.contest, hand, Look(COLOUR, UNICODE)), 0.0, 140, 45)
+    line = next(line for line in lines if "consistent_hash" in line and "10.0" in line)
+    assert re.search(re.escape(colour) + r" *10\.0", line)
 
 
 async def test_without_a_terminal_there_is_a_line_for_every_event() -> None:
