@@ -16,7 +16,7 @@ Later = Callable[[int, FrameType | None], object]
 
 @contextmanager
 def unheard(numbers: Iterable[int]) -> Iterator[None]:
-    """Have these signals wait until the block ends: none meets a handler that is about to be replaced."""
+    """Have these signals wait until the block ends: none that this thread gets meets a handler about to be replaced."""
     if not hasattr(signal, "pthread_sigmask"):  # Windows
         yield
         return
