@@ -124,8 +124,9 @@ Ask = Callable[[Served], Any]
     [
         lambda served: served.echo.Say(echo_pb2.SayRequest()),
         lambda served: served.echo.Repeat(echo_pb2.RepeatRequest()).read(),
-        lambda served: served.echo.Collect(iter([echo_pb2.SayRequest()])),
-        lambda served: served.echo.Chat(iter([echo_pb2.SayRequest()])).read(),
+        # without a message: grpcio's own client has an internal error where it writes to a call that has ended
+        lambda served: served.echo.Collect(iter(())),
+        lambda served: served.echo.Chat(iter(())).read(),
         lambda served: served.math.Add(math_pb2.AddRequest()),
     ],
 )
