@@ -38,12 +38,13 @@ def replayed(
     judged = [lane for lane in known if not lane.peer.bars]  # guards are not played again
     counts = [lane.peer.judged for lane in judged]
     picks, in_flight = sum(counts), loop.concurrency or 1
-    obstacle = _obstacle(balancer, picks, plan, loop) or _kept_out(known, judged) or _strained(balancer)
+    obstacle = _obstacle(balancer, picks, plan, loop) or _kept_out(known, judged)
+    missing = 0 if obstacle else enough(picks, len(judged), in_flight)
+    if missing:  # so few do not show either what else was measured
+        return too_few(balance, picks, missing), _NONE
+    obstacle = obstacle or _crowded(balancer.picker) or _strained(balancer)
     if obstacle:
         return replace(balance, note=f"no simulation of this run: {obstacle}"), _NONE
-    missing = enough(picks, len(judged), in_flight)
-    if missing:
-        return too_few(balance, picks, missing), _NONE
     pace = Pace(in_flight) if plan.rps is None else Pace(gap_ns=round(1e9 / plan.rps))
     backends = [_modelled(lane, tally) for lane in judged]
     probing = isinstance(balancer.picker, Probing)
@@ -71,9 +72,14 @@ def _unheard(picker: object) -> str:
     """What the picker goes by that is not measured here."""
     if isinstance(picker, Split):
         return "several levels of backends shared it"
-    if isinstance(picker, Probing):
-        return "backends answered its probes with other clients' calls" if picker.crowd() > _CROWDED else ""
-    return "it goes by reports of the backends" if isinstance(picker, Reported) else ""
+    by_reports = isinstance(picker, Reported) and not isinstance(picker, Probing)
+    return "it goes by reports of the backends" if by_reports else ""
+
+
+def _crowded(picker: object) -> str:
+    """Whether calls of others moved its choices."""
+    crowd = picker.crowd() if isinstance(picker, Probing) else 0.0
+    return "backends answered its probes with other clients' calls" if crowd > _CROWDED else ""
 
 
 def _kept_out(known: Sequence[Lane], judged: Sequence[Lane]) -> str:

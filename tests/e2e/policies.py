@@ -23,6 +23,7 @@ from tests.e2e.runs import Ended, environment, row_of
 EVEN: Final = {"round_robin", "random", "hash_mod", "consistent_hash", "jump", "weighted_round_robin"}
 # Everybody is used, as in two choices of all.
 WIDE: Final = {"aperture": ("--policy-opt", "min-aperture=5")}
+_ATTEMPTS: Final = 3
 NEVER: Final = 1e-6  # of a test by chance: one false alarm in a million right runs
 
 
@@ -55,7 +56,18 @@ def owed(policy: Policy, weights: Sequence[int]) -> list[float]:
 
 
 def run(demo: Standing, name: str, *options: str, key: str = "uuid") -> dict[str, Any]:
-    """The document of a run of a policy, with keys where it needs them and always the same draws."""
+    """The document of a run of a policy, with keys where it needs them and always the same draws.
+
+    On a busy machine calls may queue, and then the verdict rightly is that there is none: such a run is made again.
+    """
+    for _ in range(_ATTEMPTS):
+        document = _run(demo, name, *options, key=key)
+        if "times went with the load" not in document["balance"]["note"]:
+            break
+    return document
+
+
+def _run(demo: Standing, name: str, *options: str, key: str) -> dict[str, Any]:
     keys = ("--hash-key", key) if POLICIES[name].keyed else ()
     command = ("hammer", "echo", "Echo/Say", "--policy", name, *keys, "--seed", "7", "-o", "json", *options)
     out, err = StringIO(), StringIO()

@@ -145,21 +145,29 @@ async def test_a_policy_that_goes_by_keys_and_load_is_played_again_with_keys_lik
         assert all(row.band is not None for row in report.backends)
 
 
-@pytest.mark.parametrize(("policy", "rif", "judged"), [("prequal", 2, True), ("prequal", 9, False)])
-async def test_a_policy_that_probes_is_played_again_unless_others_were_seen_to_call_too(
-    policy: str, rif: int, judged: bool
-) -> None:
-    async with staged(feedback(policy=policy)) as stage:
+async def probed(calls: int, rif: int) -> Report:
+    """The end of a run of so many calls in which backends answered probes with so many requests in flight."""
+    async with staged(feedback(requests=calls, policy="prequal")) as stage:
         await stage.drive(1, 2)
         balancer = stage.run.hand.balancer
-        for _ in range(50):
+        for _ in range(calls // 2):
             await answered(stage, 1)
             for peer in balancer.peers.values():
                 balancer.reported(peer, ProbeReply(rif, 1_000_000), stage.clock.now_ns())
-        report = await ended(stage, 70)
-        others = "no simulation of this run: backends answered its probes with other clients' calls"
-        assert (report.balance.note != others) == judged
-        assert (report.balance.verdict != "not_applicable") == judged
+        return await ended(stage, calls - calls // 2)
+
+
+@pytest.mark.parametrize(("rif", "judged"), [(2, True), (9, False)])
+async def test_a_policy_that_probes_is_played_again_unless_others_were_seen_to_call_too(rif: int, judged: bool) -> None:
+    report = await probed(120, rif)
+    others = "no simulation of this run: backends answered its probes with other clients' calls"
+    assert (report.balance.note != others) == judged
+    assert (report.balance.verdict != "not_applicable") == judged
+
+
+async def test_too_few_probes_do_not_show_that_others_call_too() -> None:
+    balance = (await probed(39, 9)).balance
+    assert (balance.verdict, balance.note) == ("too_few", "39 picks are too few to judge: 40 are needed")
 
 
 @pytest.mark.parametrize("name", ["weighted_random", "smooth_wrr"])
