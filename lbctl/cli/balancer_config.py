@@ -19,7 +19,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping
 from typing import Final
 
-from lbctl.cli.values import parse_positive_duration
+from lbctl.cli.values import parse_positive_duration, parse_positive_timeout
 from lbctl.cli.weight_values import parse_limit, parse_share, parse_weight
 from lbctl.errors import UsageError
 
@@ -58,7 +58,7 @@ _KEYS: Final[Mapping[str, tuple[Callable[[str], object], str]]] = {
     "weight.default": (parse_weight, "weights.default"),
     "health_check.enabled": (truth, "check.enabled"),
     "health_check.interval": (parse_positive_duration, "check.interval"),
-    "health_check.timeout": (parse_positive_duration, "check.timeout"),
+    "health_check.timeout": (parse_positive_timeout, "check.timeout"),
     "dynamic_weight.enabled": (truth, ""),
     "dynamic_weight.adjustment_interval": (parse_positive_duration, ""),
     "dynamic_weight.metrics_window": (parse_positive_duration, "auto.window"),

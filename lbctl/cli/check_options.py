@@ -7,7 +7,7 @@ from typing import Any
 from lbctl.cli.addresses import parse_weighted_endpoints
 from lbctl.cli.completion_sources import backends
 from lbctl.cli.flags import option, switch
-from lbctl.cli.values import parse_positive_duration
+from lbctl.cli.values import parse_positive_timeout
 
 
 def timeout_option(panel: str) -> Any:  # noqa: ANN401 - typer's own type for it
@@ -17,7 +17,7 @@ def timeout_option(panel: str) -> Any:  # noqa: ANN401 - typer's own type for it
         text="how long a backend may take to answer (default 1s)",
         metavar="TIME",
         panel=panel,
-        parse=parse_positive_duration,
+        parse=parse_positive_timeout,
     )
 
 

@@ -23,7 +23,7 @@ from typing import Any, Final
 
 from lbctl.cli.metadata import parse_metadata
 from lbctl.cli.request_files import opened, read_binary
-from lbctl.cli.values import parse_duration
+from lbctl.cli.values import parse_timeout
 from lbctl.commands.calling import Payload, Share
 from lbctl.errors import UsageError
 from lbctl.load.requests.given import Written
@@ -100,7 +100,7 @@ class _Entry:
             method=method,
             weight=self._weight(),
             payload=self._payload(),
-            timeout_s=None if timeout is None else self._parsed("timeout", str(timeout), parse_duration),
+            timeout_s=None if timeout is None else self._parsed("timeout", str(timeout), parse_timeout),
         )
 
     def _text(self, key: str) -> str:

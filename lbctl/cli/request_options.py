@@ -11,7 +11,13 @@ from lbctl.cli.completion_values import after, files, free
 from lbctl.cli.flags import Flags, one_of, option, switch
 from lbctl.cli.header_option import header_option
 from lbctl.cli.metadata import parse_metadata, parse_name
-from lbctl.cli.values import parse_count, parse_count_or_none, parse_duration, parse_positive_duration
+from lbctl.cli.values import (
+    parse_count,
+    parse_count_or_none,
+    parse_duration,
+    parse_positive_duration,
+    parse_timeout,
+)
 
 _REQUEST: Final = "Request"
 _STREAMS: Final = "Streaming methods"
@@ -50,7 +56,7 @@ class RequestFlags(Flags):
             text="deadline of each call, 0 for none (default 20s)",
             metavar="TIME",
             panel=_REQUEST,
-            parse=parse_duration,
+            parse=parse_timeout,
         ),
     ] = None
     header: Annotated[list[Any] | None, header_option("metadata to send, also to server reflection", _REQUEST)] = None

@@ -15,7 +15,7 @@ from lbctl.cli.header_option import header_option
 from lbctl.cli.metadata import headers
 from lbctl.cli.schema_options import PANEL, SchemaFlags, source_of
 from lbctl.cli.settings import Settings
-from lbctl.cli.values import parse_positive_duration
+from lbctl.cli.values import parse_positive_timeout
 from lbctl.errors import UsageError
 
 if TYPE_CHECKING:
@@ -60,7 +60,7 @@ class AskFlags(Flags):
             text="how long a backend may take to answer (default 3s)",
             metavar="TIME",
             panel=PANEL,
-            parse=parse_positive_duration,
+            parse=parse_positive_timeout,
         ),
     ] = None
     header: Annotated[list[Any] | None, header_option("metadata to send with the questions", PANEL)] = None

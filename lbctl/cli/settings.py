@@ -13,7 +13,7 @@ from lbctl.cli.balancer_config import truth
 from lbctl.cli.connection_options import reach_of
 from lbctl.cli.layouts import LAYOUTS
 from lbctl.cli.mistakes import meant_word, split_meant
-from lbctl.cli.values import parse_positive_duration
+from lbctl.cli.values import parse_positive_duration, parse_positive_timeout
 from lbctl.cli.verdict_options import parse_aborts, parse_thresholds
 from lbctl.cli.weight_values import parse_limit, parse_share, parse_weight
 from lbctl.commands.reach import Reach
@@ -100,8 +100,8 @@ SETTINGS = (
     _etcd("key", _text),
     _etcd("insecure_skip_tls_verify", truth, default=False),
     _etcd("insecure_transport", truth, default=True),
-    _etcd("dial_timeout", parse_positive_duration, 2.0),
-    _etcd("command_timeout", parse_positive_duration, 5.0),
+    _etcd("dial_timeout", parse_positive_timeout, 2.0),
+    _etcd("command_timeout", parse_positive_timeout, 5.0),
     Setting("layout", _layout, None, ("LBCTL_LAYOUT", "LBCTL_FORMAT"), "layout", was="format"),
     Setting("service_from", _named_by, "", ("LBCTL_SERVICE_FROM",), "service_from"),
     Setting("prefix", _text, None, ("LBCTL_PREFIX",), "prefix"),
@@ -130,7 +130,7 @@ SETTINGS = (
     Setting("auto_latency_low", parse_positive_duration, None, (), "auto.latency_low"),
     Setting("check", truth, None, (), "check.enabled"),
     Setting("check_interval", parse_positive_duration, 1.0, (), "check.interval"),
-    Setting("check_timeout", parse_positive_duration, 1.0, (), "check.timeout"),
+    Setting("check_timeout", parse_positive_timeout, 1.0, (), "check.timeout"),
     _backend("tls", truth, "tls.enabled", off="--plaintext"),
     _backend("tls_ca", _file, "tls.ca"),
     _backend("tls_cert", _file, "tls.cert"),
@@ -138,7 +138,7 @@ SETTINGS = (
     _backend("tls_server_name", parse_server_name, "tls.server_name"),
     _backend("tls_skip_verify", truth, "tls.skip_verify", default=False),
     _backend("authority", parse_authority, "authority"),
-    _backend("connect_timeout", parse_positive_duration, "connect_timeout", default=10.0),
+    _backend("connect_timeout", parse_positive_timeout, "connect_timeout", default=10.0),
 )
 
 

@@ -17,7 +17,8 @@ T = TypeVar("T")
 _UNITS = {"ns": 1e-9, "us": 1e-6, "µs": 1e-6, "μs": 1e-6, "ms": 1e-3, "s": 1.0, "m": 60.0, "h": 3600.0}
 _MULTIPLES = {"": 1, "k": 1000, "m": 1_000_000}
 _NUMBER = r"\d+(?:\.\d+)?|\.\d+"
-_PART = re.compile(rf"({_NUMBER})([^\d.\s]*)")
+_DECIMAL = rf"(?:{_NUMBER})(?:[eE][+-]?\d+)?"
+_PART = re.compile(rf"({_DECIMAL})([^\d.\s]*)")
 _LONGEST_S = 366 * 24 * 3600.0
 _LARGEST_COUNT = 10**12
 _SIZES = {"": 1, "b": 1} | {
@@ -49,14 +50,36 @@ def option_parser(parse: Callable[[str], T]) -> Callable[[str], T]:
 
 
 def parse_duration(text: str) -> float:
-    """Seconds of ``500ms``, ``10s``, ``1m30s``, ``1h``; a bare number is seconds."""
+    """Seconds of ``500ms``, ``10s``, ``1m30s``, ``1h``; a bare number is seconds; no more than a year."""
+    seconds = _seconds(text)
+    if seconds > _LONGEST_S:
+        raise ValueError(f"{text!r} is longer than a year")
+    return seconds
+
+
+def parse_positive_duration(text: str) -> float:
+    """As :func:`parse_duration`, and more than zero."""
+    return _positive(text, parse_duration(text))
+
+
+def parse_timeout(text: str) -> float:
+    """Seconds that something may take at most; a limit of over a year never ends anything, and is one of a year."""
+    return min(_seconds(text), _LONGEST_S)
+
+
+def parse_positive_timeout(text: str) -> float:
+    """As :func:`parse_timeout`, and more than zero."""
+    return _positive(text, parse_timeout(text))
+
+
+def _seconds(text: str) -> float:
     given = text.strip()
     if not given:
         raise ValueError("a duration is missing (for example 500ms, 10s, 1m30s)")
     if given.startswith("-"):
         raise ValueError(f"{text!r}: a duration cannot be negative")
-    if re.fullmatch(_NUMBER, given):
-        return _not_too_long(text, float(given))
+    if re.fullmatch(_DECIMAL, given):
+        return float(given)
     seconds, end = 0.0, 0
     for part in _PART.finditer(given):
         if part.start() != end:
@@ -65,7 +88,7 @@ def parse_duration(text: str) -> float:
         end = part.end()
     if end != len(given):
         raise ValueError(f"{text!r} is not a duration (for example 500ms, 10s, 1m30s)")
-    return _not_too_long(text, seconds)
+    return seconds
 
 
 def _unit(text: str, unit: str) -> float:
@@ -76,15 +99,7 @@ def _unit(text: str, unit: str) -> float:
     raise ValueError(f"{text!r}: unknown unit {unit!r} (use ns, us, ms, s, m or h)")
 
 
-def _not_too_long(text: str, seconds: float) -> float:
-    if seconds > _LONGEST_S:
-        raise ValueError(f"{text!r} is longer than a year")
-    return seconds
-
-
-def parse_positive_duration(text: str) -> float:
-    """As :func:`parse_duration`, and more than zero."""
-    seconds = parse_duration(text)
+def _positive(text: str, seconds: float) -> float:
     if seconds <= 0:
         raise ValueError(f"{text!r}: must be more than 0")
     return seconds

@@ -1,5 +1,7 @@
 from __future__ import annotations
 
+from collections.abc import Callable
+
 import pytest
 
 from lbctl.cli.values import (
@@ -9,8 +11,10 @@ from lbctl.cli.values import (
     parse_label,
     parse_percent,
     parse_positive_duration,
+    parse_positive_timeout,
     parse_rate,
     parse_size,
+    parse_timeout,
 )
 
 
@@ -30,6 +34,9 @@ from lbctl.cli.values import (
         ("250µs", 0.00025),
         ("0", 0.0),
         (" 2s ", 2.0),
+        ("1e3", 1000.0),
+        ("1.5e-3s", 0.0015),
+        ("1e-3h2E3ms", 5.6),
     ],
 )
 def test_a_duration_is_read_as_go_writes_it(text: str, seconds: float) -> None:
@@ -47,7 +54,8 @@ def test_a_duration_is_read_as_go_writes_it(text: str, seconds: float) -> None:
         ("soon", "'soon' is not a duration (for example 500ms, 10s, 1m30s)"),
         ("1 s", "'1 s': the last part has no unit (use ns, us, ms, s, m or h)"),
         ("9999h", "'9999h' is longer than a year"),
-        ("1e3", "'1e3': unknown unit 'e' (use ns, us, ms, s, m or h)"),
+        ("1e12s", "'1e12s' is longer than a year"),
+        ("1e", "'1e': unknown unit 'e' (use ns, us, ms, s, m or h)"),
     ],
 )
 def test_a_wrong_duration_is_refused_with_the_reason(text: str, message: str) -> None:
@@ -56,9 +64,19 @@ def test_a_wrong_duration_is_refused_with_the_reason(text: str, message: str) ->
     assert str(refused.value) == message
 
 
-def test_a_time_limit_of_nothing_is_refused() -> None:
+@pytest.mark.parametrize("parse", [parse_positive_duration, parse_positive_timeout])
+def test_a_time_limit_of_nothing_is_refused(parse: Callable[[str], float]) -> None:
     with pytest.raises(ValueError, match="'0s': must be more than 0"):
-        parse_positive_duration("0s")
+        parse("0s")
+
+
+@pytest.mark.parametrize("text", ["1e12s", "8785h", "9" * 400 + "s", "1e999", "1e999ns"])
+def test_a_timeout_of_over_a_year_is_one_of_a_year(text: str) -> None:
+    assert parse_timeout(text) == parse_positive_timeout(text) == 366 * 86400
+
+
+def test_any_other_timeout_is_what_it_says() -> None:
+    assert (parse_timeout("0"), parse_timeout("250ms"), parse_positive_timeout("8784h")) == (0.0, 0.25, 366 * 86400)
 
 
 @pytest.mark.parametrize(

@@ -189,14 +189,11 @@ async def test_a_unix_socket_is_called_as_localhost(tmp_path: Path, spelled: str
     assert ": plaintext, authority localhost" in ended.err
 
 
-async def test_no_data_is_an_empty_message_and_deadlines_are_none_or_up_to_a_year() -> None:
+async def test_no_data_is_an_empty_message_and_a_deadline_is_none_or_as_long_as_one_likes() -> None:
     async with called() as address:
-        for number, timeout in enumerate(("8784h", "0"), 1):
+        for number, timeout in enumerate(("8784h", "0", "1e12s"), 1):
             ended = await lbctl("call", "--backends", address, SAY, "-t", timeout)
             assert (ended.status, ended.out) == (0, f'{{"count": "{number}"}}\n')
-        longer = await lbctl("call", "--backends", address, SAY, "-t", "1000000000000s")
-    assert longer.status == 2
-    assert "'1000000000000s' is longer than a year" in longer.err
 
 
 async def test_proxies_of_the_environment_are_not_for_backends() -> None:
