@@ -92,21 +92,21 @@ Texts = Mapping[str, str]
 Values = dict[str, tuple[str, str]]  # lbctl's own key -> (text, origin)
 
 
-def translated(path: object, document: Texts) -> tuple[Values, list[str]]:
+def translated(place: str, document: Texts) -> tuple[Values, list[str]]:
     """The document in lbctl's own keys, and the keys that have no effect.
 
     ``document`` has the full keys of its leaves. Raises UsageError for a value that cannot be what its key says.
     """
     texts = {key.removeprefix(f"{BALANCER}."): text for key, text in document.items()}
     for key, text in texts.items():
-        _check(f"{path}: {BALANCER}.{key}", key, text)
+        _check(f"{place}: {BALANCER}.{key}", key, text)
     values: Values = {}
     for key, text in texts.items():
         own = _KEYS[key][1]
         if own:
-            values[own] = (text, f"{path}: {BALANCER}.{key}")
+            values[own] = (text, f"{place}: {BALANCER}.{key}")
     for own, text in _derived(texts):
-        values[own] = (text, f"{path}: {BALANCER}")
+        values[own] = (text, f"{place}: {BALANCER}")
     return values, [f"{BALANCER}.{key}" for key in texts if _is_idle(key, texts[key])]
 
 

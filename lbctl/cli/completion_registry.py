@@ -18,7 +18,7 @@ from lbctl import __version__
 from lbctl.cli.addresses import parse_weighted_endpoints
 from lbctl.cli.completion_cache import Cache
 from lbctl.cli.completion_values import Typed, limit_s
-from lbctl.cli.config import config_paths, read_config
+from lbctl.cli.config import profile_names, read_config
 from lbctl.cli.settings import Settings, resolve
 from lbctl.clock import SystemClock
 from lbctl.discovery.names import find
@@ -137,16 +137,28 @@ def _told(typed: Typed, what: str) -> Methods:
 
 def settings_of(typed: Typed) -> Settings | None:
     """The settings that the command line would have; None where they are wrong."""
+    flags = _flags(typed)
+    with suppress(LbctlError, OSError):
+        file = read_config(flags, os.environ, Path.cwd())
+        return replace(resolve(flags, os.environ, file.values), quiet=True)
+    return None
+
+
+def profiles_of(typed: Typed) -> list[str]:
+    """The profiles that the settings files have; none where a file is wrong."""
+    with suppress(LbctlError, OSError):
+        return profile_names(_flags(typed), os.environ, Path.cwd())
+    return []
+
+
+def _flags(typed: Typed) -> dict[str, Any]:
     from lbctl.cli.options import shared_names
 
     flags: dict[str, Any] = {}
     for name in shared_names().intersection(typed.options):
         value = typed.options[name][-1]
         flags[name] = os.path.expandvars(value) if isinstance(value, str) else value
-    with suppress(LbctlError, OSError):
-        file = read_config(config_paths(flags.get("config"), os.environ, Path.cwd()))
-        return replace(resolve(flags, os.environ, file.values), quiet=True)
-    return None
+    return flags
 
 
 def _askable(typed: Typed) -> Settings | None:

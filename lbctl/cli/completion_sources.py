@@ -50,6 +50,13 @@ def services(typed: Typed) -> Iterator[Candidate]:
             yield Candidate(each.name.rpartition("/")[2], f"{each.name}: {about}")
 
 
+def profiles(typed: Typed) -> Iterator[Candidate]:
+    """The profiles of the settings files."""
+    from lbctl.cli.completion_registry import profiles_of
+
+    yield from (Candidate(name, "profile of the settings file") for name in profiles_of(typed))
+
+
 def prefixes(typed: Typed) -> Iterator[Candidate]:
     """The folders that services are in."""
     known = _services(typed)

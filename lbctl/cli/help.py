@@ -79,6 +79,7 @@ def root_help(commands: Iterable[Listed], width: int = 80) -> str:
         "",
         "Options of every command, before or after its name:",
         "  --config FILE     settings file (default ./lbctl.yaml and the user's lbctl/config.yaml)",
+        "  --profile NAME    use what the settings file has under profile.NAME",
         "  --color WHEN      auto, always or never; --no-color is --color never",
         "  --ascii           draw with ASCII characters only",
         "  -q, --quiet       no notes, warnings or hints on standard error",

@@ -12,9 +12,9 @@ from typing import Annotated, Any, TypeAlias, get_type_hints
 
 import typer
 
-from lbctl.cli.completion_sources import formats, prefixes
+from lbctl.cli.completion_sources import formats, prefixes, profiles
 from lbctl.cli.completion_values import free, words
-from lbctl.cli.config import config_paths, named_by, read_config
+from lbctl.cli.config import read_config
 from lbctl.cli.connection_options import BackendOptions
 from lbctl.cli.failures import append, internal_errors
 from lbctl.cli.flags import expanded, gathered, option, switch
@@ -159,6 +159,16 @@ class _Common:
             text="settings file (default ./lbctl.yaml and the user's lbctl/config.yaml; env LBCTL_CONFIG)",
             metavar="FILE",
             panel=_SHOW,
+        ),
+    ]
+    profile: Annotated[
+        str | None,
+        option(
+            "--profile",
+            text="use what the settings file has under profile.NAME (env LBCTL_PROFILE)",
+            metavar="NAME",
+            panel=_SHOW,
+            completes=profiles,
         ),
     ]
     color: Annotated[
@@ -334,8 +344,7 @@ def _is_given(value: object) -> bool:
 
 
 def _resolved(flags: dict[str, Any]) -> Settings:
-    paths = config_paths(flags.get("config"), os.environ, Path.cwd())
-    file = read_config(paths, named_by(os.environ, flag=bool(flags.get("config"))))
+    file = read_config(flags, os.environ, Path.cwd())
     settings = resolve(flags, os.environ, file.values)
     if not settings.quiet:
         for note in file.notes:

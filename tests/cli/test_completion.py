@@ -228,6 +228,14 @@ def test_the_columns_of_a_file_of_requests_complete(folder: Path) -> None:
     assert at("lbctl hammer shop Cart/Add -D . --metadata-from ") == []
 
 
+def test_profiles_of_the_settings_file_complete(folder: Path) -> None:
+    (folder / "lbctl.yaml").write_text("profile: {staging: {}, stage: {}, prod: {}}")
+    assert at("lbctl ls --profile st") == ["staging", "stage"]
+    assert at("lbctl --profile ") == ["staging", "stage", "prod"]
+    (folder / "lbctl.yaml").write_text("profile: [")
+    assert at("lbctl ls --profile ") == []
+
+
 @pytest.mark.usefixtures("folder")
 def test_files_complete_where_one_is_read_or_written() -> None:
     assert at("lbctl report ") == ["page.html", "run two.json", "run.json", "runs/"]

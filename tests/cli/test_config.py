@@ -12,7 +12,7 @@ from lbctl.balance.guards.health import HealthOptions
 from lbctl.balance.guards.plan import GuardPlan
 from lbctl.balance.policies import dynamic_weight, weighted_random
 from lbctl.cli.balancer_config import BALANCER, KEYS
-from lbctl.cli.config import config_paths, named_by, read_config
+from lbctl.cli.config import config_paths, read_config
 from lbctl.cli.guard_options import GuardFlags, guards_of
 from lbctl.cli.policy_options import chosen
 from lbctl.cli.settings import SETTINGS, AutoSettings, Settings, resolve
@@ -60,7 +60,9 @@ def write(path: Path, text: str) -> Path:
 
 
 def settings(text: str, tmp_path: Path, flags: Mapping[str, object] | None = None, **environ: str) -> Settings:
-    return resolve(flags or {}, environ, read_config([write(tmp_path / "lbctl.yaml", text)]).values)
+    write(tmp_path / "lbctl.yaml", text)
+    given = {"XDG_CONFIG_HOME": str(tmp_path / "xdg")} | environ
+    return resolve(flags or {}, given, read_config(flags or {}, given, tmp_path).values)
 
 
 def refusal(text: str, tmp_path: Path) -> tuple[str, str]:
@@ -179,10 +181,12 @@ def test_its_level_of_logs_is_how_much_is_said(tmp_path: Path, level: str, verbo
 
 def test_what_has_no_effect_is_told(tmp_path: Path) -> None:
     told = "weighted_random_balancer.monitoring.enabled, weighted_random_balancer.monitoring.prometheus_endpoint"
-    (note,) = read_config([write(tmp_path / "lbctl.yaml", SEED)]).notes
+    write(tmp_path / "lbctl.yaml", SEED)
+    (note,) = read_config({}, {}, tmp_path).notes
     assert note.endswith(f"no effect in this version: {told}, weighted_random_balancer.logging.format")
     quiet = SEED.replace('"json"', "text")[: SEED.index("  monitoring")] + "  logging: {format: text}\n"
-    assert read_config([write(tmp_path / "lbctl.yaml", quiet)]).notes == ()
+    write(tmp_path / "lbctl.yaml", quiet)
+    assert read_config({}, {}, tmp_path).notes == ()
 
 
 def test_options_of_another_policy_than_the_one_used_are_left_out(tmp_path: Path) -> None:
@@ -190,8 +194,8 @@ def test_options_of_another_policy_than_the_one_used_are_left_out(tmp_path: Path
     assert settings(SEED, tmp_path, LBCTL_POLICY="random").policy_opt is None
     write(tmp_path / "xdg/lbctl/config.yaml", SEED)
     write(tmp_path / "here/lbctl.yaml", "policy: random\n")
-    paths = config_paths(None, {"XDG_CONFIG_HOME": str(tmp_path / "xdg")}, tmp_path / "here")
-    assert chosen(None, None, resolve({}, {}, read_config(paths).values)).name == "random"
+    file = read_config({}, {"XDG_CONFIG_HOME": str(tmp_path / "xdg")}, tmp_path / "here")
+    assert chosen(None, None, resolve({}, {}, file.values)).name == "random"
 
 
 def test_options_of_the_policy_may_stand_in_a_file_and_a_flag_adds_to_them(tmp_path: Path) -> None:
@@ -239,8 +243,7 @@ def test_an_explicit_policy_beats_the_one_a_balancer_document_implies(tmp_path: 
 def test_the_working_directory_beats_the_home_directory_key_by_key(tmp_path: Path) -> None:
     write(tmp_path / "xdg/lbctl/config.yaml", "prefix: /home/\npolicy: random\n")
     write(tmp_path / "here/lbctl.yaml", "prefix: /here/\n")
-    paths = config_paths(None, {"XDG_CONFIG_HOME": str(tmp_path / "xdg")}, tmp_path / "here")
-    found = resolve({}, {}, read_config(paths).values)
+    found = resolve({}, {}, read_config({}, {"XDG_CONFIG_HOME": str(tmp_path / "xdg")}, tmp_path / "here").values)
     assert (found.prefix, found.policy) == ("/here/", "random")
 
 
@@ -282,9 +285,105 @@ def test_a_wrong_file_is_refused_naming_file_and_key(text: str, message: str, hi
 
 def test_a_named_file_that_does_not_exist_is_refused(tmp_path: Path) -> None:
     with pytest.raises(UsageError, match=r"--config: cannot read .*/none.yaml: no such file or directory"):
-        read_config([tmp_path / "none.yaml"], "--config")
+        read_config({"config": str(tmp_path / "none.yaml")}, {}, tmp_path)
     with pytest.raises(UsageError, match=r"LBCTL_CONFIG: cannot read .*: is a directory"):
-        read_config([tmp_path], named_by({"LBCTL_CONFIG": "x"}, flag=False))
+        read_config({}, {"LBCTL_CONFIG": str(tmp_path)}, tmp_path)
+
+
+PROFILES = """\
+prefix: /plain/
+policy: weighted_random
+policy_opt: seq=unit
+profile:
+  staging: {etcd: {endpoints: "10.1.0.1:2379"}, prefix: /staging/}
+  two: {policy: random}
+  empty:
+"""
+
+
+@pytest.mark.parametrize(
+    ("flags", "environ", "prefix", "policy"),
+    [
+        ({}, {}, "/plain/", "weighted_random"),
+        ({"profile": "staging"}, {}, "/staging/", "weighted_random"),
+        ({}, {"LBCTL_PROFILE": "staging"}, "/staging/", "weighted_random"),
+        ({"profile": "two"}, {"LBCTL_PROFILE": "staging"}, "/plain/", "random"),
+        ({"profile": "empty"}, {}, "/plain/", "weighted_random"),
+        ({"profile": "staging", "prefix": "/typed/"}, {}, "/typed/", "weighted_random"),
+        ({"profile": "staging"}, {"LBCTL_PREFIX": "/variable/"}, "/variable/", "weighted_random"),
+    ],
+)
+def test_a_chosen_profile_beats_the_rest_of_the_file_and_nothing_else(
+    tmp_path: Path, flags: dict[str, str], environ: dict[str, str], prefix: str, policy: str
+) -> None:
+    found = settings(PROFILES, tmp_path, flags, **environ)
+    assert (found.prefix, found.policy) == (prefix, policy)
+    assert (found.policy_opt is None) == (policy == "random")  # options are of the policy they were written for
+
+
+def test_a_profile_beats_what_any_other_file_says_and_is_told_as_the_origin(tmp_path: Path) -> None:
+    write(tmp_path / "xdg/lbctl/config.yaml", "profile: {one: {prefix: /home/, policy: random}}")
+    found = settings("prefix: /here/\nprofile: {one: {policy: p2c}}", tmp_path, {"profile": "one"})
+    assert (found.prefix, found.policy) == ("/home/", "p2c")
+    assert found.origins["policy"] == f"{tmp_path}/lbctl.yaml: profile.one: policy"
+    with pytest.raises(UsageError) as refused:
+        settings("profile: {one: {ascii: maybe}}", tmp_path, {"profile": "one"})
+    assert str(refused.value) == f"{tmp_path}/lbctl.yaml: profile.one: ascii: 'maybe' is not true or false"
+
+
+def test_a_balancer_document_may_stand_in_a_profile(tmp_path: Path) -> None:
+    nested = yaml.safe_dump({"profile": {"seed": yaml.safe_load(SEED)}})
+    assert settings(nested, tmp_path, {"profile": "seed"}).limits == WeightLimits(1, 10, 5)
+    assert settings(nested, tmp_path).limits == WeightLimits()
+
+
+@pytest.mark.parametrize(
+    ("text", "flags", "environ", "message", "hint"),
+    [
+        (
+            PROFILES,
+            {"profile": "stagin"},
+            {},
+            "--profile: no settings file has a profile 'stagin'",
+            "did you mean staging?",
+        ),
+        (
+            PROFILES,
+            {},
+            {"LBCTL_PROFILE": "zzz"},
+            "LBCTL_PROFILE: no settings file has a profile 'zzz'",
+            "there are: staging, two, empty",
+        ),
+        (
+            "",
+            {"profile": "one"},
+            {},
+            "--profile: no settings file has a profile 'one'",
+            "write one under profile: profile: {one: {...}}",
+        ),
+        ("profile: one", {}, {}, "DIR/lbctl.yaml: profile: expected names with keys under them, not a str", ""),
+        ("profile: {one: 1}", {}, {}, "DIR/lbctl.yaml: profile.one: expected keys under it, not a int", ""),
+        (
+            "profile: {one: {polcy: random}}",
+            {},
+            {},
+            "DIR/lbctl.yaml: profile.one: unknown key 'polcy'",
+            "did you mean policy?",
+        ),
+    ],
+)
+def test_a_profile_that_is_not_there_or_wrong_is_refused(
+    text: str, flags: dict[str, str], environ: dict[str, str], message: str, hint: str, tmp_path: Path
+) -> None:
+    with pytest.raises(UsageError) as refused:
+        settings(text, tmp_path, flags, **environ)
+    assert (str(refused.value).replace(str(tmp_path), "DIR"), refused.value.hint) == (message, hint)
+
+
+def test_a_profile_without_any_settings_file_is_refused(tmp_path: Path) -> None:
+    with pytest.raises(UsageError) as refused:
+        read_config({"profile": "one"}, {"XDG_CONFIG_HOME": str(tmp_path)}, tmp_path)
+    assert refused.value.hint == "there is no settings file; write ./lbctl.yaml, or name one with --config FILE"
 
 
 def test_nobody_is_asked_for_a_password_who_does_not_want_to_be(monkeypatch: pytest.MonkeyPatch) -> None:

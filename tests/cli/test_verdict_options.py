@@ -21,7 +21,7 @@ abort_on:
 
 def settings(path: Path, text: str = FILE, **environ: str) -> Settings:
     path.write_text(text, encoding="utf-8")
-    return resolve({}, environ, read_config([path]).values)
+    return resolve({}, environ, read_config({"config": str(path)}, {}, path.parent).values)
 
 
 def test_a_file_has_lists_of_both(tmp_path: Path) -> None:
