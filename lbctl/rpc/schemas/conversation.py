@@ -26,6 +26,9 @@ PATHS: Final[dict[Protocol, str]] = {
 }
 # What servers and proxies answer for a version they do not know; gRPC makes UNIMPLEMENTED of HTTP 404.
 UNKNOWN_VERSION: Final = frozenset({Code.UNIMPLEMENTED, Code.UNAVAILABLE, Code.UNKNOWN, Code.INTERNAL})
+# What servers end the stream with where they have no such symbol, file or extension: those on tonic do, which others
+# tell in an answer.
+NO_SUCH_THING: Final = frozenset({Code.NOT_FOUND, Code.UNIMPLEMENTED, Code.INVALID_ARGUMENT})
 _EMPTY: Final = Reply(Code.UNKNOWN, Origin.CLIENT, "the stream ended without an answer")
 MAX_FILES: Final = 5000
 MAX_RESCUES: Final = 32
@@ -111,7 +114,12 @@ class Conversation:
                     self.files[name] = own
 
     async def _fetch(self, question: ServerReflectionRequest) -> None:
-        answer = await self._ask(question)
+        try:
+            answer = await self._ask(question)
+        except ReflectionFailed as error:
+            if error.reply.origin is Origin.SERVER and error.reply.code in NO_SUCH_THING:
+                return
+            raise
         for data in answer.file_descriptor_response.file_descriptor_proto:
             try:
                 file = FileDescriptorProto.FromString(data)

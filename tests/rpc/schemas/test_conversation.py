@@ -126,6 +126,38 @@ async def test_a_backend_that_sends_files_without_end_is_given_up() -> None:
         await talk.methods("a.S")
 
 
+@pytest.mark.parametrize("code", [Code.NOT_FOUND, Code.UNIMPLEMENTED, Code.INVALID_ARGUMENT])
+async def test_what_a_backend_does_not_have_may_end_the_stream(code: Code) -> None:
+    no = Reply(code, Origin.SERVER, "symbol 'S' not found")
+    found = FileDescriptorProto(name="main.proto", package="a", dependency=["gone.proto"])
+    found.message_type.add(name="S")
+    described = ServerReflectionResponse(
+        file_descriptor_response=FileDescriptorResponse(file_descriptor_proto=[found.SerializeToString()])
+    )
+    talk = Conversation(Backend(no, no, no, answer(described), no).ask, "v1")
+    assert not await talk.symbol("S")
+    assert await talk.methods("S") == {}
+    assert not await talk.extension("a.S", 100)
+    assert await talk.symbol("a.S")
+    await talk.complete()
+    assert set(talk.files) == {"main.proto"}
+
+
+@pytest.mark.parametrize(
+    "reply",
+    [
+        Reply(Code.UNAVAILABLE, Origin.SERVER, "busy"),
+        Reply(Code.PERMISSION_DENIED, Origin.SERVER, "no"),
+        Reply(Code.UNIMPLEMENTED, Origin.CLIENT, "no"),
+    ],
+)
+async def test_a_question_that_got_no_answer_is_not_one_that_was_answered_with_no(reply: Reply) -> None:
+    talk = Conversation(Backend(reply).ask, "v1")
+    with pytest.raises(ReflectionFailed) as raised:
+        await talk.symbol("S")
+    assert raised.value.reply == reply
+
+
 async def test_imports_are_fetched_once_each_whether_they_come_or_not() -> None:
     main = FileDescriptorProto(name="main.proto", dependency=["gone.proto", "there.proto"])
     found = ServerReflectionResponse(
