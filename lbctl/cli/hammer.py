@@ -29,8 +29,8 @@ Put load on a service through an embedded client-side balancer, and show what ea
 
 Without METHOD the health check is called, if the service offers it. The run is a closed loop, -c calls in flight
 until -n were sent or -z has passed; with -r, --ramp, --steps, --stages or --replay an open one, where calls are sent
-when they are due, whatever became of those before. Ctrl-C ends it gracefully, twice at once; the summary is printed in
-any case."""
+when they are due, whatever became of those before. Ctrl-C ends it gracefully; twice ends it
+at once, with two lines instead of the summary."""
 EXAMPLES = (
     "lbctl hammer echo -n 10000 --policy smooth_wrr",
     """lbctl hammer echo Echo/Say -d '{"message": "hi"}' -z 30s -c 100""",

@@ -96,7 +96,7 @@ class Sink:
             failure = self._saved(report)
             if not hung_up:
                 self.lines.close()
-                print(self._text(report), flush=True)  # noqa: T201
+                print(self._text(report, brief=finished.cut_short), flush=True)  # noqa: T201
             if self._save is not None and failure is not None:
                 raise NotSaved(self._save, failure)
             if self._save is not None and not hung_up:
@@ -141,7 +141,7 @@ class Sink:
             return error
         return None
 
-    def _text(self, report: Report) -> str:
+    def _text(self, report: Report, *, brief: bool) -> str:
         from lbctl.view.outputs import Manner, written
         from lbctl.view.sample_lines import run_line
         from lbctl.view.theme import Look
@@ -150,7 +150,7 @@ class Sink:
         if settings.output == "jsonl":  # its other lines are there already
             return run_line(report)
         look = Look(self._caps.out_style, self._caps.result_glyphs)
-        manner = Manner(look, verbose=settings.verbose > 0, headers=not settings.no_headers)
+        manner = Manner(look, verbose=settings.verbose > 0, headers=not settings.no_headers, brief=brief)
         return written(report, settings.output or "text", manner)
 
     def _json(self, report: Report) -> str:

@@ -110,12 +110,14 @@ class Tell:
 class Finished:
     """A run that is over; ``signal`` is the number of the signal that ended it, if one did.
 
-    There is no report where the signal came before the first call.
+    There is no report where the signal came before the first call. ``cut_short``: a second signal ended what the first
+    one let finish, and whoever sent it wants no more than a word.
     """
 
     report: Report | None
     signal: int | None
     failure: LbctlError | None = None  # a request that came up later was wrong, or there were too many errors
+    cut_short: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -144,7 +146,8 @@ async def run(etcd: Etcd | None, clock: Clock, request: Hammer, screen: Screen, 
         interrupts.mean(this.cancel)  # nothing was sent yet: there is nothing to wait for
         try:
             report, failure = await _run(etcd, clock, request, screen, tell, interrupts)
-            return finished(request, report, interrupts.first, failure)
+            ended = finished(request, report, interrupts.first, failure)
+            return replace(ended, cut_short=interrupts.cut_short)
         except asyncio.CancelledError:
             if interrupts.first is None:
                 raise

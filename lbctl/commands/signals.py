@@ -27,6 +27,7 @@ class Interrupts(Handling):
         super().__init__(self._hear, self._hear_later)
         self._actions: tuple[Action, Action] = (_nothing, _nothing)
         self._heard = 0
+        self.cut_short = False  # the second one did what it means: what was in flight is no part of the result
 
     def mean(self, first: Action = _nothing, second: Action = _nothing) -> None:
         """Say what the first signal does from now on, and what the second."""
@@ -41,4 +42,5 @@ class Interrupts(Handling):
             leave_at_once(128 + number)  # something does not end
         action = self._actions[self._heard]
         self._heard += 1
+        self.cut_short = self._heard == len(self._actions) and action is not _nothing
         action()

@@ -21,16 +21,19 @@ class Manner:
     look: Look | None = None  # plain text in Unicode
     verbose: bool = False
     headers: bool = True
+    brief: bool = False  # two lines instead of a page
 
 
 Output: TypeAlias = "Callable[[Report, Manner], str]"
 
 
 def _text(report: Report, manner: Manner) -> str:
-    from lbctl.view.summary import summary
+    from lbctl.view.summary import brief, summary
     from lbctl.view.theme import PLAIN, UNICODE, Look
 
     look = manner.look or Look(PLAIN, UNICODE)
+    if manner.brief:
+        return brief(report, look)
     return summary(report, verbose=manner.verbose, style=look.style, glyphs=look.glyphs)
 
 

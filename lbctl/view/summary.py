@@ -65,6 +65,20 @@ def summary(
     return "\n\n".join("\n".join(line.rstrip() for line in part) for part in parts if part) + "\n"
 
 
+def brief(report: Report, look: Look) -> str:
+    """Return two lines for whoever could not wait: how far the run came, and what became of its calls."""
+    found = digest(report.latency)
+    times = [f"p50 {duration(found.p50)}", f"p99 {duration(found.p99)}"] if found else []
+    words = [*_outcomes(report, look), f"cancelled {report.cancelled:,}", f"{rate(report.throughput)}/s", *times]
+    return "\n".join([*_stopped(report, look), "  ".join(words)]) + "\n"
+
+
+def _outcomes(report: Report, look: Look) -> tuple[str, str]:
+    share = f" ({report.ok / report.ended * 100:.2f}%)" if report.ended else ""
+    failed = f"errors {report.errors:,} ({error_rate(report.errors, report.ended)})"
+    return f"ok {report.ok:,}{share}", look.paint(look.style.err if report.errors else "", failed)
+
+
 def _named(report: Report, look: Look) -> list[str]:
     words = [report.name, *(f"{key}={value}" for key, value in report.tags.items())]
     text = "  ".join(look.show(word) for word in words if word)
@@ -89,8 +103,7 @@ def _stopped(report: Report, look: Look) -> list[str]:
 def _totals(report: Report, look: Look, *, verbose: bool) -> list[str]:
     style = look.style
     share = f"({report.ok / report.ended * 100:.2f}%)" if report.ended else ""
-    failed = f"errors {report.errors:,} ({error_rate(report.errors, report.ended)})"
-    role = style.err if report.errors else ""
+    _, failed = _outcomes(report, look)
     pace = f"({rate(report.throughput)}/s), {_mode(report)}"
     lines = [
         look.paint(style.bold, "Summary"),
@@ -100,7 +113,7 @@ def _totals(report: Report, look: Look, *, verbose: bool) -> list[str]:
             subsequent_indent=" " * 12,
             break_on_hyphens=False,
         ),
-        f"  ok        {report.ok:>9,} {share:<9}  {look.paint(role, failed)}    cancelled {report.cancelled:,}",
+        f"  ok        {report.ok:>9,} {share:<9}  {failed}    cancelled {report.cancelled:,}",
     ]
     extra = [
         words

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import json
+import re
 import signal
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
@@ -88,6 +89,22 @@ async def test_a_second_ctrl_c_cancels_what_is_in_flight_and_counts_it() -> None
     assert row_of(document, backend)["cancelled"] == 6
     assert document["latency_ms"] is None
     assert document["duration_s"] < 50
+
+
+async def test_whoever_cannot_wait_gets_two_lines_and_a_file_with_all_of_it(tmp_path: Path) -> None:
+    async with silent_backend(6) as (backend, arrived):
+        command = ("--backends", backend, *RAW, "-n", "100", "--grace", "60s", "-t", "0", *PLAIN, "--save", "run.json")
+        async with running("hammer", *command, cwd=tmp_path) as run:
+            await arrived.wait()
+            run.send(signal.SIGINT)
+            await run.hears("hammer 0")
+            run.send(signal.SIGINT)
+            done = await run.ended()
+    first, second = done.out.splitlines()
+    assert re.fullmatch(r"Stopped by Ctrl-C after \d+\.\ds \(6 of 100\)", first)
+    assert second == "ok 0  errors 0 (0.00%)  cancelled 6  0/s"
+    assert "\nsaved run.json; HTML: lbctl report run.json -o html\n" in done.err
+    assert json.loads((tmp_path / "run.json").read_text())["cancelled"] == 6
 
 
 @pytest.mark.parametrize("grace", ["0", "100ms"])

@@ -5,8 +5,9 @@ from math import inf
 
 from lbctl.model import Code, Event, Origin
 from lbctl.stats.report import Balance, ErrorGroup, Recounted
-from lbctl.view.summary import summary
+from lbctl.view.summary import brief, summary
 from lbctl.view.text import cell_len
+from lbctl.view.theme import PLAIN, UNICODE, Look
 from tests.view.sample import EVENTS, explained, left_and_joined, load_aware, overridden, sample, simulated
 
 GROUPS = (
@@ -163,3 +164,11 @@ def test_a_schedule_in_many_words_goes_over_two_lines() -> None:
     assert "/s), open loop from 50/s to" in text
     assert "in 20s, then at 200/s by chance (poisson), times from the plan" in " ".join(text.split())
     assert max(map(cell_len, text.splitlines())) <= 80
+
+
+def test_whoever_could_not_wait_gets_two_lines() -> None:
+    report = replace(sample(), end_reason="interrupted", stopped_by="Ctrl-C")
+    assert brief(report, Look(PLAIN, UNICODE)).splitlines() == [
+        "Stopped by Ctrl-C after 12.1s (6,244 of 10,000)",
+        "ok 6,219 (99.60%)  errors 25 (0.40%)  cancelled 0  516/s  p50 2.2ms  p99 15ms",
+    ]
