@@ -11,6 +11,7 @@ from random import Random
 from typing import TYPE_CHECKING, Any
 
 from lbctl.clock import Clock
+from lbctl.commands.heard import Heard
 from lbctl.commands.registrar import Registrar
 from lbctl.commands.rewriting import Where
 from lbctl.commands.screen import WatchReport, WatchScreen
@@ -70,9 +71,17 @@ async def run(means: Means, request: Watch, screen: WatchScreen, tell: Tell) -> 
     Returns the number of that signal. Raises NotFound for a service that is not there, RegistryError where etcd does
     not answer at the beginning; later outages are events.
     """
-    registry = await read(means.etcd, request.prefix, layout=request.layout, named_by=request.named_by)
-    service = find(registry, request.service, request.layout, request.again)
-    watch = ServiceWatch(means, request, service, tell)
+    found: list[Service] = []
+
+    async def look() -> None:
+        registry = await read(means.etcd, request.prefix, layout=request.layout, named_by=request.named_by)
+        found.append(find(registry, request.service, request.layout, request.again))
+
+    with Heard() as heard:
+        number = await heard.during(look())
+    if number is not None:
+        return number
+    watch = ServiceWatch(means, request, found[0], tell)
     try:
         with Stopping(watch.stop) as stopping:
             async with screen.showing(watch.report, watch):

@@ -57,6 +57,20 @@ async def test_a_command_that_waits_for_etcd_ends_at_once_and_without_a_word(
 
 
 @pytest.mark.e2e
+@pytest.mark.parametrize(("number", "status"), [(signal.SIGINT, 0), (signal.SIGTERM, 0), (signal.SIGHUP, 129)])
+@pytest.mark.parametrize("command", ["watch echo", "ls -w", "health echo --watch"])
+async def test_what_goes_on_for_ever_ends_in_the_same_way_before_it_has_begun(
+    command: str, number: signal.Signals, status: int
+) -> None:
+    async with mute_etcd() as (endpoint, came):
+        arguments = ("--endpoints", endpoint, "--dial-timeout", "1m", "--command-timeout", "1m")
+        async with lbctl(*command.split(), *arguments) as process:
+            async with asyncio.timeout(20):
+                await came.wait()
+            assert await ended(process, number) == (status, b"", b"")
+
+
+@pytest.mark.e2e
 @pytest.mark.parametrize("number", SIGNALS)
 async def test_a_command_that_reads_a_file_ends_so_too(number: signal.Signals, tmp_path: Path) -> None:
     pipe = tmp_path / "run.json"
