@@ -9,11 +9,14 @@ from lbctl.rpc.messages.message import decoded
 
 
 def as_text(kind: Descriptor, message: bytes) -> str:
-    """Spell a message in one line; what an Any holds is spelled out where its type is in the pool."""
-    return text_format.MessageToString(
-        decoded(kind, message),
-        as_one_line=True,
-        as_utf8=True,
-        descriptor_pool=kind.file.pool,
-        print_unknown_fields=True,
-    )
+    """Spell a message in one line; what an Any holds is spelled out where its type is in the pool.
+
+    Octets in the place of text are escaped.
+    """
+    found = decoded(kind, message)
+    try:
+        return text_format.MessageToString(
+            found, as_one_line=True, as_utf8=True, descriptor_pool=kind.file.pool, print_unknown_fields=True
+        )
+    except (TypeError, UnicodeDecodeError):  # a map has such a key, which that cannot sort or look up
+        return " ".join(line.strip() for line in str(found).splitlines())

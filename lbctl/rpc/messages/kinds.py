@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from functools import lru_cache
 from typing import Any, Final
 
 from google.protobuf.descriptor import Descriptor, FieldDescriptor
 from google.protobuf.descriptor_pool import DescriptorPool
+from google.protobuf.empty_pb2 import Empty
 from google.protobuf.message import DecodeError, Message
 from google.protobuf.message_factory import GetMessageClass
+from google.protobuf.unknown_fields import UnknownFieldSet
 
 from lbctl.rpc.schemas.schema import is_placeholder
 
@@ -22,6 +25,8 @@ WRAPPERS: Final = frozenset(
 SPECIAL: Final = WRAPPERS | {
     f"{PROTOBUF}{name}" for name in ("Any", "Duration", "FieldMask", "ListValue", "Struct", "Timestamp", "Value")
 }
+# Those of them that hold any JSON.
+FREE_FORM: Final = frozenset(f"{PROTOBUF}{name}" for name in ("Struct", "ListValue", "Value"))
 
 
 def is_special(kind: Descriptor) -> bool:
@@ -33,6 +38,50 @@ def is_special(kind: Descriptor) -> bool:
 def is_map(field: FieldDescriptor) -> bool:
     """Tell whether a field is a map."""
     return field.message_type is not None and bool(field.message_type.GetOptions().map_entry)
+
+
+@lru_cache(maxsize=256)
+def field_names(kind: Descriptor) -> Mapping[str, FieldDescriptor]:
+    """The fields of a message by either of their names."""
+    return {field.name: field for field in kind.fields} | {field.json_name: field for field in kind.fields}
+
+
+@lru_cache(maxsize=256)
+def reaches(kind: Descriptor, wanted: frozenset[str], *, maps: bool = False) -> bool:
+    """Tell whether a message is, or may have somewhere in it, one of these; extensions may be anything.
+
+    With ``maps`` a map is wanted as well.
+    """
+    seen: set[str] = set()
+    waiting = [kind]
+    while waiting:
+        each = waiting.pop()
+        if each.full_name in wanted or each.is_extendable or (maps and each.GetOptions().map_entry):
+            return True
+        if each.full_name not in seen:
+            seen.add(each.full_name)
+            waiting.extend(field.message_type for field in each.fields if field.message_type is not None)
+    return False
+
+
+def entries(message: Any, field: FieldDescriptor) -> list[tuple[Any, Any]]:  # noqa: ANN401  # of any type of protobuf
+    """The keys and values of a map in the order of the keys; text that is not UTF-8 is bytes."""
+    found = message.Extensions[field] if field.is_extension else getattr(message, field.name)
+    keys = list(found)
+    if not any(isinstance(key, bytes) for key in keys):
+        return [(key, found[key]) for key in sorted(keys)]
+    # protobuf does not find the value of such a key, so each entry is read as the message that it is.
+    bare = type(message)()
+    bare.CopyFrom(message)
+    for other, _ in message.ListFields():
+        if other.number != field.number:
+            bare.ClearExtension(other) if other.is_extension else bare.ClearField(other.name)
+    bare.DiscardUnknownFields()
+    octets: Any = UnknownFieldSet(Empty.FromString(bare.SerializePartialToString()))
+    assert field.message_type is not None
+    entry: Any = GetMessageClass(field.message_type)
+    parts = {each.key: each.value for each in (entry.FromString(part.data) for part in octets)}
+    return sorted(parts.items(), key=lambda item: item[0] if isinstance(item[0], bytes) else item[0].encode())
 
 
 def type_name(url: str) -> str:

@@ -14,6 +14,7 @@ from google.protobuf.message import DecodeError, EncodeError, Message
 from google.protobuf.message_factory import GetMessageClass
 
 from lbctl.errors import CannotCall, UsageError
+from lbctl.rpc.messages.filling import octets_of
 from lbctl.rpc.messages.fit import fit
 from lbctl.rpc.messages.mistake import Mistake
 from lbctl.rpc.messages.showing import shown
@@ -58,26 +59,13 @@ def encode_value(method: Method, value: object, *, source: str = REQUEST) -> byt
     """Encode a request given as parsed JSON."""
     kind = method.input_type
     try:
-        fitting = fit(value, kind)
+        return octets_of(kind, fit(value, kind))
     except Mistake as mistake:
         raise _unfit(source, str(mistake), mistake.hint) from None
     except RecursionError:
         raise _unfit(source, "it is nested too deeply") from None
-    message: Any = GetMessageClass(kind)()
-    try:
-        json_format.ParseDict(fitting, message, descriptor_pool=kind.file.pool)
-        encoded: bytes = message.SerializeToString(deterministic=True)
-    except (
-        json_format.ParseError,
-        EncodeError,
-        ValueError,
-        TypeError,
-        LookupError,
-        ArithmeticError,
-        RecursionError,
-    ) as error:
+    except (json_format.ParseError, EncodeError, ValueError, TypeError, LookupError, ArithmeticError) as error:
         raise _unfit(source, " ".join(str(error).split())) from error
-    return encoded
 
 
 def _unfit(source: str, mistake: str, hint: str = "") -> UsageError:

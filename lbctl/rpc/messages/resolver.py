@@ -13,7 +13,7 @@ from google.protobuf.message import Message
 from google.protobuf.unknown_fields import UnknownFieldSet
 
 from lbctl.errors import CannotCall
-from lbctl.rpc.messages.kinds import ANY, contents, find_type, is_map, type_name
+from lbctl.rpc.messages.kinds import ANY, contents, entries, find_type, is_map, type_name
 from lbctl.rpc.messages.message import decoded
 from lbctl.rpc.messages.own_types import own_files, own_types
 from lbctl.rpc.messages.showing import shown
@@ -189,7 +189,7 @@ def _messages_in(message: Any) -> Iterator[Message]:  # noqa: ANN401  # of any t
             continue
         if is_map(field):
             if field.message_type.fields_by_name["value"].message_type is not None:
-                yield from (value[key] for key in value)
+                yield from (held for _, held in entries(message, field))
         elif field.is_repeated:
             yield from value
         else:

@@ -11,8 +11,10 @@ from google.protobuf.descriptor import FieldDescriptor
 from google.protobuf.descriptor_pool import DescriptorPool
 from google.protobuf.message import DecodeError, Message
 
-from lbctl.rpc.messages.kinds import ANY, contents, find_type, is_map, is_special, type_name
+from lbctl.rpc.messages.kinds import ANY, contents, entries, find_type, is_map, is_special, type_name
+from lbctl.rpc.messages.ordering import in_order
 
+NOT_TEXT: Final = "the octets are no UTF-8"
 # What the mapping raises: types that the pool does not have, contents that are none, times that no calendar has.
 _TROUBLE: Final = (json_format.Error, DecodeError, TypeError, ValueError, AttributeError, KeyError, OverflowError)
 
@@ -20,12 +22,22 @@ _TROUBLE: Final = (json_format.Error, DecodeError, TypeError, ValueError, Attrib
 def shown(message: Message, *, defaults: bool = False) -> Any:  # noqa: ANN401  # whatever JSON holds
     """Show a message; with ``defaults`` also the fields of which nobody can tell whether they are set.
 
-    An Any that cannot be decoded is ``{"@type", "@error", "@value"}``, the last in base64. A message of protobuf's
-    own whose value has no form in JSON, such as a Timestamp of the year 10000, is ``{"@error"}`` and its fields.
-    Raises RecursionError.
+    An Any that cannot be decoded is ``{"@type", "@error", "@value"}``, the last in base64. Text that is not UTF-8 is
+    ``{"@error", "@value"}``, and a map with such a key a list of ``{"key", "value"}``. A message of protobuf's own
+    whose value has no form in JSON, such as a Timestamp of the year 10000, is ``{"@error"}`` and its fields. Maps are
+    in the order of their keys. Raises RecursionError.
     """
     kind: Any = message.DESCRIPTOR
+    return in_order(_shown(message, defaults=defaults), kind)
+
+
+def _shown(message: Message, *, defaults: bool) -> Any:  # noqa: ANN401
+    kind: Any = message.DESCRIPTOR
     pool = kind.file.pool
+    if has_octets_for_text(message):
+        return (
+            _any(message, pool, defaults=defaults) if kind.full_name == ANY else _in_parts(message, defaults=defaults)
+        )
     try:
         return json_format.MessageToDict(message, descriptor_pool=pool, always_print_fields_with_no_presence=defaults)
     except _TROUBLE as error:
@@ -36,14 +48,44 @@ def shown(message: Message, *, defaults: bool = False) -> Any:  # noqa: ANN401  
         return _in_parts(message, defaults=defaults)
 
 
+def has_octets_for_text(message: Any) -> bool:  # noqa: ANN401  # of any type of protobuf
+    """Tell whether text that is not UTF-8 is in a message, as proto2 has it, or in what an Any of it holds."""
+    kind = message.DESCRIPTOR
+    if kind.full_name == ANY:
+        inner = contents(message, kind.file.pool)
+        return inner is not None and has_octets_for_text(inner)
+    return any(_in_octets(message, field, value) for field, value in message.ListFields())
+
+
+def _in_octets(message: Any, field: FieldDescriptor, value: Any) -> bool:  # noqa: ANN401
+    if is_map(field):
+        return any(_is_odd(key) or _is_odd(held, _held(field)) for key, held in entries(message, field))
+    if field.type not in (FieldDescriptor.TYPE_STRING, FieldDescriptor.TYPE_MESSAGE, FieldDescriptor.TYPE_GROUP):
+        return False
+    return any(_is_odd(item, field) for item in (value if field.is_repeated else (value,)))
+
+
+def _is_odd(value: Any, field: FieldDescriptor | None = None) -> bool:  # noqa: ANN401
+    """Whether a key, or the value of a field, is text that is not UTF-8, or has such in it."""
+    if isinstance(value, Message):
+        return has_octets_for_text(value)
+    return isinstance(value, bytes) and (field is None or field.type == FieldDescriptor.TYPE_STRING)
+
+
+def _held(field: FieldDescriptor) -> FieldDescriptor:
+    """The field of a map's values."""
+    assert field.message_type is not None
+    return field.message_type.fields_by_name["value"]
+
+
 def _in_parts(message: Any, *, defaults: bool) -> dict[str, Any]:  # noqa: ANN401  # of any type of protobuf
-    """Show what is not a message by the mapping, and every message in it on its own."""
+    """Show what is not a message by the mapping, and every message, and text in octets, on its own."""
     scalars = type(message)()
     scalars.CopyFrom(message)
     parts = {}
     for field, value in message.ListFields():
-        if _holds_messages(field):
-            parts[_name(field)] = _field(field, value, defaults=defaults)
+        if _holds_messages(field) or _in_octets(message, field, value):
+            parts[_name(field)] = _field(message, field, value, defaults=defaults)
             scalars.ClearExtension(field) if field.is_extension else scalars.ClearField(field.name)
     rest = json_format.MessageToDict(scalars, always_print_fields_with_no_presence=defaults)
     order = [_name(field) for field, _ in message.ListFields()]
@@ -57,15 +99,24 @@ def _name(field: FieldDescriptor) -> str:
 def _holds_messages(field: FieldDescriptor) -> bool:
     if field.message_type is None:
         return False
-    return not is_map(field) or field.message_type.fields_by_name["value"].message_type is not None
+    return not is_map(field) or _held(field).message_type is not None
 
 
-def _field(field: FieldDescriptor, value: Any, *, defaults: bool) -> Any:  # noqa: ANN401
+def _field(message: Any, field: FieldDescriptor, value: Any, *, defaults: bool) -> Any:  # noqa: ANN401
     if is_map(field):
-        return {_key(key): shown(value[key], defaults=defaults) for key in value}
+        found = [(key, _item(held, defaults=defaults)) for key, held in entries(message, field)]
+        if any(isinstance(key, bytes) for key, _ in found):
+            return [{"key": _item(key, defaults=defaults), "value": held} for key, held in found]
+        return {_key(key): held for key, held in found}
     if field.is_repeated:
-        return [shown(item, defaults=defaults) for item in value]
-    return shown(value, defaults=defaults)
+        return [_item(item, defaults=defaults) for item in value]
+    return _item(value, defaults=defaults)
+
+
+def _item(value: Any, *, defaults: bool) -> Any:  # noqa: ANN401
+    if isinstance(value, Message):
+        return _shown(value, defaults=defaults)
+    return {"@error": NOT_TEXT, "@value": b64encode(value).decode()} if isinstance(value, bytes) else value
 
 
 def _key(key: Any) -> str:  # noqa: ANN401
@@ -82,7 +133,7 @@ def _any(message: Any, pool: DescriptorPool, *, defaults: bool) -> dict[str, Any
         reason = f"the octets are no {name}" if known else f"nobody describes {name}" if name else "no type is named"
         return {"@type": url, "@error": reason, "@value": b64encode(message.value).decode()}
     kind: Any = inner.DESCRIPTOR
-    found = shown(inner, defaults=defaults)
+    found = _shown(inner, defaults=defaults)
     return {"@type": url, "value": found} if is_special(kind) else {"@type": url, **found}
 
 
@@ -90,11 +141,11 @@ def _value(message: Any, error: Exception) -> Any:  # noqa: ANN401
     """Show a message of protobuf's own whose value has no form in JSON."""
     name = message.DESCRIPTOR.name
     if name == "Struct":
-        return {key: shown(item) for key, item in message.fields.items()}
+        return {key: _shown(item, defaults=False) for key, item in message.fields.items()}
     if name == "ListValue":
-        return [shown(item) for item in message.values]
+        return [_shown(item, defaults=False) for item in message.values]
     if name == "Value" and message.WhichOneof("kind") != "number_value":
-        return shown(getattr(message, message.WhichOneof("kind")))
+        return _shown(getattr(message, message.WhichOneof("kind")), defaults=False)
     if name == "Value":
         return "NaN" if isnan(message.number_value) else "Infinity" if message.number_value > 0 else "-Infinity"
     reason = " ".join(ascii(str(error).rstrip("."))[1:-1].split())

@@ -161,7 +161,7 @@ def test_an_unknown_field_is_said_with_the_nearest(text: str, said: str) -> None
         ('{"anything": 5}', 'field "anything" must be an object with "@type", not 5'),
         (
             '{"anything": {"type_url": "x/t.Item", "value": "CAE="}}',
-            'field "anything" must be an object with "@type", not {"type_url": "x/t.Item", "value": "CAE=…',
+            'field "anything" is an Any, whose type "x/t.Item" stands in "@type", not in "type_url"',
         ),
         ('{"anything": {"@type": "x/t.Item", "number": "x"}}', f'field "anything.number" must be {INT32}, not "x"'),
         (
@@ -189,17 +189,44 @@ def test_an_any_of_an_unknown_type_is_said_with_its_type_and_how_it_is_written(u
     assert str(raised.value) == f'field "anything" holds the type "{url}", which nobody describes'
     assert raised.value.hint == (
         'an Any is written {"@type": "type.googleapis.com/pkg.Message", ...} with the fields beside the type; '
-        "a type that the server does not describe is given with --proto FILE or --protoset FILE"
+        "a type that the server does not describe is given with --proto FILE or --protoset FILE, or its octets are: "
+        '{"@type": ..., "@value": "base64"}'
     )
 
 
-@pytest.mark.parametrize("anything", ['{"type_url": "x/t.Item"}', '{"@type": 5}', "[]"])
+@pytest.mark.parametrize("anything", ['{"type_url": 5}', '{"@type": 5}', "[]"])
 def test_an_any_without_a_type_is_said_with_how_it_is_written(anything: str) -> None:
     with pytest.raises(UsageError, match='"anything" must be an object with "@type"') as raised:
         encode(KITCHEN_SINK, f'{{"anything": {anything}}}')
     assert raised.value.hint == (
         'an Any is written {"@type": "type.googleapis.com/pkg.Message", ...} with the fields beside the type'
     )
+
+
+@pytest.mark.parametrize("name", ["type_url", "typeUrl"])
+def test_an_any_by_its_fields_is_said_with_how_it_is_written_of_that_type(name: str) -> None:
+    with pytest.raises(UsageError) as raised:
+        encode(KITCHEN_SINK, f'{{"anything": {{"{name}": "x/q.U", "value": "CAE="}}}}')
+    assert str(raised.value) == 'field "anything" is an Any, whose type "x/q.U" stands in "@type", not in "type_url"'
+    assert raised.value.hint == (
+        'write {"@type": "x/q.U", ...} with the message\'s fields, or its octets: {"@type": "x/q.U", "@value": "CAE="}'
+    )
+
+
+@pytest.mark.parametrize(
+    ("any_", "said"),
+    [
+        ('{"@type": "x/q.U", "@value": "x"}', 'field "anything.@value" must be a string of base64, not "x"'),
+        ('{"@type": "x/q.U", "@value": [1]}', 'field "anything.@value" must be a string of base64, not [1]'),
+        (
+            '{"@type": "x/q.U", "@value": "CAE=", "number": 5}',
+            'field "anything" has its octets in "@value", and so no "number"',
+        ),
+        ('{"@type": "x/q.U\\ud800"}', 'field "anything.@type" must be a string, not "x/q.U\\ud800"'),
+    ],
+)
+def test_octets_of_an_any_that_are_none_are_said(any_: str, said: str) -> None:
+    assert mistake(f'{{"anything": {any_}}}') == said
 
 
 def test_a_request_from_a_file_is_called_by_its_name() -> None:

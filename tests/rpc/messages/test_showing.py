@@ -2,16 +2,22 @@
 
 from __future__ import annotations
 
+import json
+from itertools import permutations
 from typing import Any
 
 import pytest
+from google.protobuf.descriptor_pb2 import FileDescriptorProto
 from google.protobuf.message_factory import GetMessageClass
 
 from lbctl.errors import CannotCall
-from lbctl.rpc.messages.message import decode
+from lbctl.rpc.messages.as_text import as_text
+from lbctl.rpc.messages.message import decode, decoded, encode
+from lbctl.rpc.messages.resolver import lacking
 from lbctl.rpc.messages.showing import shown
+from lbctl.rpc.schemas.schema import build_pool
 from tests.rpc.messages.envelopes import envelope
-from tests.rpc.protos import KITCHEN_SINK, method_of
+from tests.rpc.protos import KITCHEN_SINK, F, add_field, method_of
 
 UNKNOWN = {"type_url": "x/q.No", "value": b"\x08\x01"}
 SHOWN = {"@type": "x/q.No", "@error": "nobody describes q.No", "@value": "CAE="}
@@ -67,6 +73,98 @@ def test_an_unknown_any_is_shown_wherever_it_is() -> None:
 def test_an_any_that_cannot_be_decoded_says_why(url: str, value: bytes, error: str) -> None:
     found = shown(sink(anything={"type_url": url, "value": value}))["anything"]
     assert (found["@type"], found["@error"]) == (url, error)
+
+
+@pytest.mark.parametrize("value", [b"", b"\x00\xff\xfe", b"\x08\x01"])
+@pytest.mark.parametrize("url", ["x/q.No", "", "no slash", "x/t.Item"])
+def test_an_any_that_cannot_be_decoded_is_read_back_as_it_is_shown(url: str, value: bytes) -> None:
+    message = sink(anything={"type_url": url, "value": value}, name="n")
+    octets = message.SerializeToString()
+    assert encode(KITCHEN_SINK, json.dumps(shown(message))) == octets
+
+
+def test_an_any_of_a_type_with_such_a_field_has_the_field() -> None:
+    file = envelope()
+    add_field(file.message_type.add(name="Odd"), "value", 1, F.TYPE_STRING).json_name = "@value"
+    method = method_of(file)
+    octets = encode(method, '{"content": {"@type": "x/e.Odd", "@value": "AAAA"}}')
+    assert b"\x0a\x04AAAA" in octets
+
+
+def test_maps_are_in_the_order_of_their_keys_wherever_they_are() -> None:
+    def filled(message: Any) -> Any:  # noqa: ANN401
+        for number in (10, -2, 9, 1, 7):
+            message.by_number[number].number = number
+            message.by_flag[number > 5] = number
+            message.free.fields[f"k{number}"].struct_value.fields[f"b{number}"].number_value = 1
+            message.free.fields["one"].struct_value.fields[f"b{number}"].number_value = 1
+        return message
+
+    outer = filled(sink())
+    outer.anything.Pack(filled(sink()))
+    texts = [json.dumps(shown(each)) for each in (outer, decoded(KITCHEN_SINK.input_type, outer.SerializeToString()))]
+    assert texts[0] == texts[1]
+    found = shown(outer)
+    for each in (found, found["anything"]):
+        assert list(each["byNumber"]) == ["-2", "1", "7", "9", "10"]
+        assert list(each["byFlag"]) == ["false", "true"]
+        assert list(each["free"]) == ["k-2", "k1", "k10", "k7", "k9", "one"]
+        assert list(each["free"]["one"]) == ["b-2", "b1", "b10", "b7", "b9"]
+
+
+def test_the_octets_of_an_any_are_the_same_whatever_the_order() -> None:
+    def of(*keys: int) -> bytes:
+        by_number = {str(key): {"number": key} for key in keys}
+        return encode(KITCHEN_SINK, json.dumps({"anything": {"@type": "x/t.Sink", "byNumber": by_number}}))
+
+    assert len({of(*keys) for keys in permutations((1, 3, 5, 9, -2))}) == 1
+
+
+def odd(*, syntax: str = "proto2") -> Any:  # noqa: ANN401
+    file = FileDescriptorProto(name="o.proto", package="o", syntax=syntax)
+    message = file.message_type.add(name="Odd")
+    add_field(message, "one", 1, F.TYPE_STRING)
+    add_field(message, "many", 2, F.TYPE_STRING, "[]")
+    add_field(message, "held", 3, F.TYPE_MESSAGE, ".o.Odd")
+    add_field(message, "raw", 4, F.TYPE_BYTES)
+    for number, (name, kind) in enumerate((("texts", F.TYPE_STRING), ("odds", F.TYPE_MESSAGE)), 5):
+        entry = message.nested_type.add(name=f"{name.title()}Entry")
+        entry.options.map_entry = True
+        add_field(entry, "key", 1, F.TYPE_STRING)
+        add_field(entry, "value", 2, kind, ".o.Odd" if kind == F.TYPE_MESSAGE else "")
+        add_field(message, name, number, F.TYPE_MESSAGE, f"[.o.Odd.{entry.name}]")
+    pool = build_pool({file.name: file}, file.name)
+    return GetMessageClass(pool.FindMessageTypeByName("o.Odd"))
+
+
+FF = {"@error": "the octets are no UTF-8", "@value": "/w=="}
+
+
+@pytest.mark.parametrize(
+    ("octets", "found"),
+    [
+        (b"\x0a\x01\xff", {"one": FF}),
+        (b"\x12\x01a\x12\x01\xff", {"many": ["a", FF]}),
+        (b"\x0a\x01a\x1a\x03\x0a\x01\xff\x22\x01\xff", {"one": "a", "held": {"one": FF}, "raw": "/w=="}),
+        (b"\x2a\x06\x0a\x01b\x12\x01\xff\x2a\x06\x0a\x01a\x12\x01c", {"texts": {"a": "c", "b": FF}}),
+        (
+            b"\x2a\x06\x0a\x01\xff\x12\x01c\x2a\x06\x0a\x01a\x12\x01c",
+            {"texts": [{"key": "a", "value": "c"}, {"key": FF, "value": "c"}]},
+        ),
+        (b"\x32\x08\x0a\x01\xff\x12\x03\x0a\x01\xff", {"odds": [{"key": FF, "value": {"one": FF}}]}),
+    ],
+)
+def test_text_that_is_no_utf_8_is_shown_as_octets(octets: bytes, found: dict[str, Any]) -> None:
+    message = odd().FromString(octets)
+    assert shown(message) == found
+    json.dumps(shown(message))
+    assert lacking(message, message.DESCRIPTOR.file.pool) == set()
+    assert as_text(message.DESCRIPTOR, octets).count("\n") == 0
+    assert "\\377" in as_text(message.DESCRIPTOR, octets)
+
+
+def test_text_that_looks_like_octets_is_text() -> None:
+    assert shown(odd()(one="b'\\\\xff'")) == {"one": "b'\\\\xff'"}
 
 
 def test_an_any_of_nothing_is_empty() -> None:

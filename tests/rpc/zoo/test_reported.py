@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from base64 import b64decode
 from collections.abc import AsyncIterator
 from typing import Any, Final
@@ -31,8 +32,8 @@ async def zoo() -> AsyncIterator[tuple[Keeper, Endpoint]]:
         yield kept
 
 
-async def echoed(zoo: tuple[Keeper, Endpoint], text: str, name: str = ECHO) -> tuple[Any, Any]:
-    """What a server reads of a request, as protobuf's own mapping shows it, and what we show of the echo."""
+async def sent_back(zoo: tuple[Keeper, Endpoint], text: str, name: str) -> tuple[Any, Any]:
+    """What a server reads of a request, and what we show of the echo."""
     keeper, endpoint = zoo
     found = await load_method([endpoint], name, timeout_s=5)
     value, resolver = parse(text, "request"), resolver_of(found.source, found.method)
@@ -41,8 +42,13 @@ async def echoed(zoo: tuple[Keeper, Endpoint], text: str, name: str = ECHO) -> t
         octets = encode_value(found.method, value)
         reply = (await caller.unary(f"/{found.method.full_name}", octets, timeout_s=5)).reply
     assert reply.code is Code.OK
-    heard = json_format.MessageToDict(keeper.heard.pop(), descriptor_pool=keeper.pool)
-    return heard, await resolver.reveal(found.method.output_type, reply.message)
+    return keeper.heard.pop(), await resolver.reveal(found.method.output_type, reply.message)
+
+
+async def echoed(zoo: tuple[Keeper, Endpoint], text: str, name: str = ECHO) -> tuple[Any, Any]:
+    """The same, with what the server reads as protobuf's own mapping shows it."""
+    heard, shown = await sent_back(zoo, text, name)
+    return json_format.MessageToDict(heard, descriptor_pool=zoo[0].pool), shown
 
 
 async def test_an_any_of_a_type_that_the_service_does_not_import_is_asked_for(zoo: tuple[Keeper, Endpoint]) -> None:
@@ -62,22 +68,36 @@ async def test_an_extension_that_the_service_does_not_import_is_asked_for(zoo: t
 
 
 @pytest.mark.parametrize(
-    ("any_", "said"),
+    ("any_", "said", "form"),
     [
         (
             '{"@type": "type.googleapis.com/no.Such", "id": 1}',
             'holds the type "type.googleapis.com/no.Such", which nobody',
+            'an Any is written {"@type": "type.googleapis.com/pkg.Message", ...}',
         ),
-        ('{"type_url": "type.googleapis.com/no.Such", "value": "CAE="}', 'must be an object with "@type"'),
+        (
+            '{"type_url": "type.googleapis.com/no.Such", "value": "CAE="}',
+            'is an Any, whose type "type.googleapis.com/no.Such" stands in "@type"',
+            '{"@type": "type.googleapis.com/no.Such", "@value": "CAE="}',
+        ),
     ],
 )
 async def test_an_any_that_cannot_be_made_is_said_with_the_accepted_form(
-    zoo: tuple[Keeper, Endpoint], any_: str, said: str
+    zoo: tuple[Keeper, Endpoint], any_: str, said: str, form: str
 ) -> None:
     with pytest.raises(UsageError) as refused:
         await echoed(zoo, f'{{"any": {any_}}}')
     assert said in str(refused.value)
-    assert 'an Any is written {"@type": "type.googleapis.com/pkg.Message", ...}' in refused.value.hint
+    assert form in refused.value.hint
+
+
+async def test_an_any_that_nobody_knows_is_sent_back_as_it_was_shown(zoo: tuple[Keeper, Endpoint]) -> None:
+    shown = {"@type": "example.com/no.Such", "@error": "nobody describes no.Such", "@value": "CAEA/w=="}
+    inside = {"@type": "example.com/zoo.unlinked.Egg", "number": "1", "inside": shown}
+    expected = {"any": inside, "anys": [shown], "bySfixed64": {"-7": shown}}
+    heard, found = await sent_back(zoo, json.dumps(expected), ECHO)
+    assert found == expected
+    assert (heard.anys[0].value, heard.any.type_url) == (b"\x08\x01\x00\xff", "example.com/zoo.unlinked.Egg")
 
 
 async def test_a_reply_with_an_any_that_nobody_knows_is_shown_in_base64(zoo: tuple[Keeper, Endpoint]) -> None:
