@@ -14,6 +14,7 @@ from google.protobuf.message import DecodeError, EncodeError, Message
 from google.protobuf.message_factory import GetMessageClass
 
 from lbctl.errors import CannotCall, UsageError
+from lbctl.rpc.messages.accidents import hint_of
 from lbctl.rpc.messages.filling import octets_of
 from lbctl.rpc.messages.fit import fit
 from lbctl.rpc.messages.mistake import Mistake
@@ -24,6 +25,7 @@ from lbctl.rpc.schemas.schema import Method
 MAX_INTEGER: Final = 2**64
 EXCERPT: Final = 60
 REQUEST: Final = "request"
+BYTE_ORDER_MARK: Final = "\ufeff"  # which some editors put in front of a file
 
 
 def encode(method: Method, text: str | None, *, source: str = REQUEST) -> bytes:
@@ -95,7 +97,7 @@ def decoded(kind: Descriptor, message: bytes) -> Message:
 def parse(text: str, source: str, *, first_line: int = 1) -> object:
     """Parse JSON without rounding integers; raises UsageError with line, column and the line itself."""
     with explained(source, first_line):
-        return _DECODER.decode(text)
+        return _DECODER.decode(text.removeprefix(BYTE_ORDER_MARK))
 
 
 @contextmanager
@@ -106,7 +108,7 @@ def explained(source: str, first_line: int = 1) -> Iterator[None]:
     except json.JSONDecodeError as error:
         reason = error.msg[:1].lower() + error.msg[1:]
         place = f"line {first_line + error.lineno - 1} column {error.colno}"
-        raise UsageError(f"{source} is not valid JSON: {place}: {reason}\n{_excerpt(error)}") from error
+        raise UsageError(f"{source} is not valid JSON: {place}: {reason}\n{_excerpt(error)}", hint_of(error)) from error
     except RecursionError as error:
         raise UsageError(f"{source} is not usable JSON: it is nested too deeply") from error
     except DuplicateKey as error:
@@ -118,6 +120,7 @@ def explained(source: str, first_line: int = 1) -> Iterator[None]:
 def parse_all(text: str, source: str) -> list[Any]:
     """Parse JSON values that follow each other with nothing but white space between them, one a line or not."""
     values: list[Any] = []
+    text = text.removeprefix(BYTE_ORDER_MARK)
     with explained(source):
         at = _next(text, 0)
         while at < len(text):

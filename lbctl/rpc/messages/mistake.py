@@ -9,6 +9,7 @@ from typing import Final
 
 MAX_SHOWN: Final = 40
 MAX_NAMES: Final = 10
+_LONGEST: Final = 200  # characters of a name that is compared with others
 DESCRIBE: Final = "describe it with --proto FILE or --protoset FILE"
 
 
@@ -47,6 +48,7 @@ def one_of(names: Sequence[str]) -> str:
 
 
 def nearest(name: str, known: Iterable[str]) -> str:
-    """Suggest the name that was meant; empty where none is near."""
-    near = get_close_matches(name, list(known), n=1)
-    return f'; did you mean "{near[0]}"?' if near else ""
+    """Suggest the name that was meant, whatever the case of its letters; empty where none is near."""
+    names = {each.lower(): each for each in reversed(list(known))}
+    near = get_close_matches(name[:_LONGEST].lower(), names, n=1)
+    return f'; did you mean "{names[near[0]]}"?' if near else ""

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from lbctl.errors import ExitCode, UsageError
-from lbctl.rpc.messages.message import encode
+from lbctl.rpc.messages.message import encode, encode_all
 from tests.rpc.protos import KITCHEN_SINK, REQUIRED
 
 INT32 = "an integer from -2147483648 to 2147483647"
@@ -180,6 +180,54 @@ def test_an_unknown_field_is_said_with_the_nearest(text: str, said: str) -> None
 )
 def test_a_value_that_does_not_fit_is_said_with_what_would(text: str, said: str) -> None:
     assert mistake(text) == said
+
+
+@pytest.mark.parametrize(
+    ("text", "hint"),
+    [
+        ('{"name": "a"} // one', "JSON has no comments: leave them out"),
+        ('/* one */ {"name": "a"}', "JSON has no comments: leave them out"),
+        ('# one\n{"name": "a"}', "JSON has no comments: leave them out"),
+        ('{"name": "a", /* one */ "big": 1}', "JSON has no comments: leave them out"),
+        ('{"name": "a",}', "JSON has no comma behind the last one: leave it out"),
+        ('{"tags": ["a", ]}', "JSON has no comma behind the last one: leave it out"),
+        ("{'name': 'a'}", "JSON has double quotes only"),
+        ("{\"name\": 'a'}", "JSON has double quotes only"),
+        ("{“name”: “a”}", "these are typographic quotes"),
+        ('{name: "a"}', "names and text are in double quotes"),
+        ('{"flag": True}', "the words that JSON has are true, false and null"),
+        ('{"name": undefined}', "the words that JSON has are true, false and null"),
+        ('{"big": 0x10}', "a number is written such as 1, -0.5 or 1e3"),
+        ('{"big": +1}', "a number is written such as 1, -0.5 or 1e3"),
+        ('{"ratio": .5}', "a number is written such as 1, -0.5 or 1e3"),
+        ('{"ratio": 1.}', "a number is written such as 1, -0.5 or 1e3"),
+        ('{"big": 1_000}', "a number is written such as 1, -0.5 or 1e3"),
+        ('{"big": 01}', "a number is written such as 1, -0.5 or 1e3"),
+        ('{"name": "\\x41"}', "behind \\ may be one of"),
+        ('{"name": "a\nb"}', "in a text the end of a line is written \\n"),
+        ('{"name": "a"', "it ends too early: something is not closed"),
+        ('{"name": "a', "it ends too early: something is not closed"),
+        ('{"name":', "it ends too early: something is not closed"),
+        ('{"name": "a"} {"name": "b"}', "one value is wanted here, and something stands behind it"),
+        ('{"name" = "a"}', ""),
+    ],
+)
+def test_what_is_written_by_accident_is_said_with_what_json_has(text: str, hint: str) -> None:
+    with pytest.raises(UsageError, match="is not valid JSON: line") as raised:
+        encode(KITCHEN_SINK, text)
+    assert raised.value.hint.startswith(hint)
+    assert bool(raised.value.hint) == bool(hint)
+
+
+def test_a_byte_order_mark_is_no_part_of_json() -> None:
+    assert encode(KITCHEN_SINK, '\ufeff{"name": "a"}') == encode(KITCHEN_SINK, '{"name": "a"}')
+    assert encode_all(KITCHEN_SINK, '\ufeff{"name": "a"}\n{}') == (b"\x0a\x01a", b"")
+
+
+def test_a_name_is_suggested_whatever_its_case() -> None:
+    assert mistake('{"colour": "red"}').endswith('not "red"; did you mean "RED"?')
+    assert mistake('{"SNAKENAME": ""}').endswith('did you mean "snakeName"?')
+    assert "it has" in mistake(f'{{"{"x" * 100_000}": ""}}')
 
 
 @pytest.mark.parametrize("url", ["x/q.U", "q.U", "type.googleapis.com/q.U", "x/", ""])
