@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Final
 
 from google.protobuf.descriptor_pb2 import DescriptorProto, FieldDescriptorProto
 
-from lbctl.rpc.schemas.symbols import Path, joined
+from lbctl.rpc.schemas.symbols import FILE_MESSAGE, MESSAGE_NESTED, Path, joined
 from lbctl.view.proto_lines import Commented, Lines
 from lbctl.view.proto_options import Options, quoted
 
@@ -17,8 +17,8 @@ if TYPE_CHECKING:
 FIELD: Final = FieldDescriptorProto
 _TEXTS: Final = frozenset({FIELD.TYPE_STRING, FIELD.TYPE_BYTES})
 
-# Writes what is between the braces of a message, by the message and its full name.
-Body = Callable[[DescriptorProto, str], list[Lines]]
+# Writes what is between the braces of a message, by the message, its place and its full name.
+Body = Callable[[DescriptorProto, Path, str], list[Lines]]
 
 
 class FieldText:
@@ -34,6 +34,13 @@ class FieldText:
     def field(self, field: FieldDescriptorProto, path: Path, scope: str, nested: Sequence[DescriptorProto]) -> Lines:
         """A field or an extension; ``nested`` are the messages beside it, of which one may be its map or group."""
         own = next((each for each in nested if field.type_name == f".{joined(scope, each.name)}"), None)
+        above = self._options.unknown(field.options)
+        return above + self._statement(field, path, scope, own, list(nested).index(own) if own is not None else 0)
+
+    def _statement(
+        self, field: FieldDescriptorProto, path: Path, scope: str, own: DescriptorProto | None, at: int
+    ) -> Lines:
+        """A field with the message that is its own, the ``at``-th beside it."""
         behind = bracketed(self._field_options(field))
         if own is not None and own.options.map_entry:
             key, value = (self._type(each, scope) for each in own.field)
@@ -41,7 +48,9 @@ class FieldText:
         label = self._label(field)
         if own is not None and field.type == FIELD.TYPE_GROUP:
             head = f"{label}group {own.name} = {field.number}{behind}"
-            return self._lines.block(path, head, self._body(own, joined(scope, own.name)))
+            place = _beside(path, at)
+            body = self._body(own, place, joined(scope, own.name))
+            return self._lines.block(self._lines.first_of(path, place), head, body)  # protoc has them at the latter
         return self._lines.line(path, f"{label}{self._type(field, scope)} {field.name} = {field.number}{behind};")
 
     def extends(
@@ -83,6 +92,12 @@ class FieldText:
         if field.json_name not in ("", _json_name(field.name)) and not field.extendee:
             found.append(f"json_name = {quoted(field.json_name)}")
         return found + [f"{name} = {value}" for name, value in self._options.of(field.options)]
+
+
+def _beside(path: Path, at: int) -> Path:
+    """The place of a message that stands beside a field; what is beside what has no place has none."""
+    around = path[:-2]
+    return (*around, MESSAGE_NESTED if around else FILE_MESSAGE, at) if path else ()
 
 
 def bracketed(options: Sequence[str]) -> str:

@@ -36,6 +36,11 @@ class Commented:
             return [*above, f"{head} {{}}"]
         return [*above, first, *(f"{_INDENT}{line}" if line else "" for line in inside), "}"]
 
+    def first_of(self, *paths: Path) -> Path:
+        """The first of these places that has a comment, or else the first."""
+        said = (path for path in paths if path and any(self._comment(path)))
+        return next(said, paths[0])
+
     def _comment(self, path: Path) -> tuple[Lines, Lines]:
         """What stands above, and what behind."""
         found = self._found.get(path) if path else None

@@ -65,8 +65,7 @@ class _FileText:
         self._names = names
         self._options = options
         self._lines = Commented(file)
-        # What is inside a group has no place of its own: its comments are those of the message that it is.
-        self._fields = FieldText(_syntax(file), self._lines, names, options, lambda *of: self._body(of[0], (), of[1]))
+        self._fields = FieldText(_syntax(file), self._lines, names, options, self._body)
 
     def definition(self, symbol: Symbol) -> Lines:
         """Write whatever it is; of fields only extensions are definitions."""
@@ -165,15 +164,20 @@ class _FileText:
 
     def _extension_ranges(self, message: DescriptorProto) -> Lines:
         return [
-            f"extensions {_range(each.start, each.end - 1, _LAST_FIELD)}{bracketed(self._pairs(each.options))};"
+            line
             for each in message.extension_range
+            for line in (
+                *self._options.unknown(each.options),
+                f"extensions {_range(each.start, each.end - 1, _LAST_FIELD)}{bracketed(self._pairs(each.options))};",
+            )
         ]
 
     def _enum(self, enum: EnumDescriptorProto, path: Path) -> Lines:
         values = [
             line
             for at, value in enumerate(enum.value)
-            for line in self._lines.line(
+            for line in self._options.unknown(value.options)
+            + self._lines.line(
                 _inside(path, ENUM_VALUE, at),
                 f"{value.name} = {value.number}{bracketed(self._pairs(value.options))};",
             )
@@ -182,7 +186,7 @@ class _FileText:
         return self._lines.block(path, f"{_seen(enum)}enum {enum.name}", inside)
 
     def _option_lines(self, options: Message) -> Lines:
-        return [f"option {each};" for each in self._pairs(options)]
+        return [f"option {each};" for each in self._pairs(options)] + self._options.unknown(options)
 
     def _pairs(self, options: Message) -> list[str]:
         return [f"{name} = {value}" for name, value in self._options.of(options)]

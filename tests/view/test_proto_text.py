@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, MutableSequence
+from itertools import pairwise
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import Final
 
 import pytest
@@ -32,6 +34,24 @@ def zoo(tmp_path_factory: pytest.TempPathFactory) -> Files:
     for name in NAMES:
         (folder / "zoo" / f"{name}.proto").write_text((ZOO / f"{name}.proto").read_text())
     return compiled(folder)
+
+
+def zoo_text(name: str) -> str:
+    return (ZOO / name).read_text().replace('import public "zoo/plain.proto";', 'import "plain.proto";')
+
+
+def written(name: str, text: str, *, without: bool = False) -> list[str]:
+    """The lines that are written of a file; ``without`` what it extends of protobuf's own messages."""
+    with TemporaryDirectory() as folder:
+        for each in NAMES:
+            Path(folder, f"{each}.proto").write_text(zoo_text(f"{each}.proto"))
+        Path(folder, name).write_text(text)
+        files = {file.name: file for file in compile_protos([Path(folder, name)], [Path(folder)])}
+    if without:
+        own = [each for each in files[name].extension if not each.extendee.startswith(".google.protobuf.")]
+        del files[name].extension[:]
+        files[name].extension.extend(own)
+    return ProtoText(files).of(whole(files[name])).split("\n")
 
 
 def whole(file: FileDescriptorProto) -> Symbol:
@@ -121,11 +141,64 @@ def test_a_message_has_everything_that_is_in_it(zoo: Files) -> None:
         assert line in lines
 
 
-def test_options_that_nobody_describes_are_left_out(zoo: Files) -> None:
+def test_options_that_nobody_describes_are_there_by_their_numbers() -> None:
+    text = written("old.proto", zoo_text("old.proto"), without=True)
+    for line in (
+        '  // option (50001) = "kg"; which nobody describes',
+        '  // option (50002) = "\\010\\011\\022\\002so"; which nobody describes',
+        "  // option (50004) = 1; which nobody describes",
+        '    // option (50003) = "keeper"; which nobody describes',
+        '    // option (50003) = "vet"; which nobody describes',
+    ):
+        assert line in text
+    assert "  optional double weight = 3 [default = inf];" in text
+
+
+def test_options_are_described_without_protobufs_own_file(zoo: Files) -> None:
     alone = {name: file for name, file in zoo.items() if name == "zoo/old.proto"}
     text = ProtoText(alone).of(index(alone)["zoo.old.Keeper.Feed"])
-    assert "idempotency_level" in text
-    assert "roles" not in text
+    assert '  option (zoo.old.roles) = "vet";' in text.split("\n")
+
+
+GROUPS: Final = """\
+syntax = "proto2";
+message M {
+  // About the group.
+  optional group Bone = 1 {  // behind the brace
+    // About the length.
+    required int32 length = 1;  // behind it
+    // Of a group in a group.
+    repeated group Inner = 2 {
+      // Inside.
+      optional int32 x = 1;
+    }
+  }
+  oneof one {
+    // In a oneof.
+    group Two = 3 {
+      // Of the town.
+      optional string town = 1;
+    }
+  }
+  extensions 100 to 199;
+}
+extend M {
+  // Outside.
+  optional group Ext = 100 {
+    // Of an extension.
+    optional int32 y = 1;
+  }
+}
+"""
+
+
+def test_comments_on_groups_and_in_them_are_where_they_were() -> None:
+    text = written("g.proto", GROUPS)
+    for before, line in pairwise(each.strip() for each in GROUPS.split("\n")):
+        if before.startswith("//"):
+            assert [before, line] in [list(pair) for pair in pairwise(each.strip() for each in text)], before
+    assert "  optional group Bone = 1 {  // behind the brace" in text
+    assert "    required int32 length = 1;  // behind it" in text
 
 
 @pytest.mark.parametrize(
