@@ -10,6 +10,7 @@ from lbctl.cli.flags import argument
 from lbctl.cli.help import Command
 from lbctl.cli.options import with_settings
 from lbctl.cli.request_options import RequestFlags
+from lbctl.cli.schema_options import SchemaFlags
 from lbctl.cli.settings import Settings
 from lbctl.cli.weight_options import AutoFlags, RevertFlags, RuleFlags, WriteFlags
 from lbctl.cli.weight_values import parse_weighted
@@ -61,6 +62,7 @@ def weight(
     auto: AutoFlags,
     rule: RuleFlags,
     request: RequestFlags,
+    schema: SchemaFlags,
     settings: Settings,
 ) -> int:
     """Write weights of registered instances, or find them."""
@@ -70,24 +72,25 @@ def weight(
         raise UsageError("--dry-run and --apply contradict each other")
     printer = WeightPrinter(settings)
     if auto.auto:
-        from lbctl.cli.weight_auto import adjust
+        from lbctl.cli.weight_auto import Calls, adjust
 
         if write.dry_run and write.yes:
             raise UsageError("--dry-run and -y contradict each other")
         if revert.revert_after is not None:
             raise UsageError("--revert-after is for weights that are given", "leave it out, or --auto")
-        return adjust(service, targets or (), auto, rule, request, settings, printer)
-    _refuse_auto_options(auto, rule, request)
+        return adjust(service, targets or (), auto, rule, Calls(request, schema), settings, printer)
+    _refuse_auto_options(auto, rule, given=request != RequestFlags() or schema != SchemaFlags())
     wishes = _wishes(targets or ())
     refuse_unasked(write, settings)
     return _by_hand(service, wishes, write, revert, settings, printer)
 
 
-def _refuse_auto_options(auto: AutoFlags, rule: RuleFlags, request: RequestFlags) -> None:
-    given = auto.only_auto
-    if given is not None:
-        raise UsageError(f"{given} is for --auto", "give --auto, or leave it out")
-    if rule.any_given or request != RequestFlags():
+def _refuse_auto_options(auto: AutoFlags, rule: RuleFlags, *, given: bool) -> None:
+    """Raise UsageError for options of --auto; ``given`` says whether those of calls are there."""
+    only = auto.only_auto
+    if only is not None:
+        raise UsageError(f"{only} is for --auto", "give --auto, or leave it out")
+    if rule.any_given or given:
         raise UsageError("options of the rule and of calls are for --auto", "give --auto, or leave them out")
 
 

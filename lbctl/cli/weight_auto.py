@@ -6,10 +6,11 @@ import os
 from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Final, TypeVar
+from typing import TYPE_CHECKING, Any, Final, NamedTuple, TypeVar
 
 from lbctl.cli.options import detail
 from lbctl.cli.request_options import RequestFlags
+from lbctl.cli.schema_options import SchemaFlags
 from lbctl.cli.settings import Settings
 from lbctl.cli.weight_options import AutoFlags, RuleFlags
 from lbctl.errors import ExitCode, NotFound, UsageError
@@ -31,12 +32,24 @@ _RUN: Final = "lbctl.run/v1"
 T = TypeVar("T")
 
 
+class Calls(NamedTuple):
+    """What is called to measure, and who describes it."""
+
+    request: RequestFlags
+    schema: SchemaFlags
+
+    @property
+    def given(self) -> bool:
+        """Whether any of it was said."""
+        return self != (RequestFlags(), SchemaFlags())
+
+
 def adjust(
     service: str,
     targets: Sequence[str],
     auto: AutoFlags,
     rule: RuleFlags,
-    request: RequestFlags,
+    calls: Calls,
     settings: Settings,
     printer: WeightPrinter,
 ) -> int:
@@ -45,11 +58,11 @@ def adjust(
 
     method = _method(targets)
     auto, rule = _settled(auto, rule, settings)
-    _refuse_contradictions(method, auto, request, settings)
+    _refuse_contradictions(method, auto, calls, settings)
     wanted = _auto(service, auto, rule, settings)
     if method is None and auto.run is None:
         printer.note("note: the health check is measured, not the service's own methods; give a METHOD to measure that")
-    load = None if auto.run is not None else _load(service, method, wanted.slice_s, auto, request, settings)
+    load = None if auto.run is not None else _load(service, method, wanted.slice_s, auto, calls, settings)
     number = _run(wanted, load, auto.run, settings, printer)
     if not number:
         return ExitCode.OK
@@ -85,7 +98,7 @@ def _or(given: T | None, kept: T | None) -> T | None:
     return kept if given is None else given
 
 
-def _refuse_contradictions(method: str | None, auto: AutoFlags, request: RequestFlags, settings: Settings) -> None:
+def _refuse_contradictions(method: str | None, auto: AutoFlags, calls: Calls, settings: Settings) -> None:
     if auto.apply and settings.read_only:
         from lbctl.cli.writing import read_only
 
@@ -98,7 +111,7 @@ def _refuse_contradictions(method: str | None, auto: AutoFlags, request: Request
         return
     measuring = {"METHOD": method, "--every": auto.every, "--window": auto.window, "--rps": auto.rps}
     given = next((flag for flag, value in measuring.items() if value is not None), None)
-    if given is not None or request != RequestFlags():
+    if given is not None or calls.given:
         raise UsageError(f"--from has measured already: {given or 'options of calls'} cannot be used with it")
 
 
@@ -138,20 +151,20 @@ def _rule(flags: RuleFlags) -> Thresholds:
 
 
 def _load(
-    service: str, method: str | None, slice_s: float, auto: AutoFlags, request: RequestFlags, settings: Settings
+    service: str, method: str | None, slice_s: float, auto: AutoFlags, calls: Calls, settings: Settings
 ) -> Hammer:
     """The load that measures: every instance in turn, at a small rate, and what is slow is waited for."""
     from lbctl.balance.policies.round_robin import POLICY
     from lbctl.cli.hammer_options import LoadFlags
     from lbctl.cli.hammer_request import Asked, build
 
-    timeout_s = DEFAULT_TIMEOUT_S if request.timeout is None else request.timeout
+    timeout_s = DEFAULT_TIMEOUT_S if calls.request.timeout is None else calls.request.timeout
     load = LoadFlags(
         rps=auto.rps or DEFAULT_RPS, duration=slice_s, policy=POLICY, grace=max(timeout_s, DEFAULT_TIMEOUT_S)
     )
-    calls = replace(request, timeout=timeout_s)
+    request = replace(calls.request, timeout=timeout_s)
     bare = replace(settings, health_check=None)  # who is out of the rotation of others is measured too
-    return build(service, method, Asked(load, calls), bare, os.environ)
+    return build(service, method, Asked(load, request, schema=calls.schema), bare, os.environ)
 
 
 def _run(wanted: Auto, load: Hammer | None, saved: Path | None, settings: Settings, printer: WeightPrinter) -> int:

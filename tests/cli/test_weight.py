@@ -101,6 +101,12 @@ def test_taking_the_last_instance_out_is_warned_of(lbctl: Lbctl, keys: Keys) -> 
             "give --auto, or leave them out",
         ),
         (
+            (f"{A}=1", "--protoset", "x.pb"),
+            2,
+            "options of the rule and of calls are for --auto",
+            "give --auto, or leave them out",
+        ),
+        (
             ("--auto", f"{A}=1"),
             2,
             "--auto finds the weights: give no ADDRESS=WEIGHT",

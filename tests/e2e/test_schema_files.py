@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import AsyncIterator
 from pathlib import Path
 from typing import Any, Final
@@ -12,6 +13,7 @@ from etcd3.etcdrpc import rpc_pb2
 from google.protobuf.descriptor_pb2 import FileDescriptorProto, FileDescriptorSet
 
 from lbctl.demo.etcd_server import EtcdServer
+from lbctl.etcd.client import Etcd
 from tests.e2e.runs import hammer, lbctl
 from tests.rpc.servers import echo_files, serving
 
@@ -80,6 +82,18 @@ async def test_compare_finds_its_method_in_a_protoset(protoset: str) -> None:
     async with serving([Echo()]) as endpoint:
         ended = await lbctl("compare", "--backends", str(endpoint), "x", "Say", "--protoset", protoset, *policies)
     assert (ended.status, "test.Echo/Say" in ended.out) == (0, True)
+
+
+async def test_weights_are_found_by_a_method_of_a_protoset(protoset: str, etcd: Etcd, etcd_server: EtcdServer) -> None:
+    async with serving([Echo()]) as endpoint:
+        await etcd.put(b"/services/described/a", f"{endpoint}|5".encode())
+        measure = ("weight", "described", "--auto", "Say", "--window", "200ms", "-r", "100", "-o", "json")
+        asked = await lbctl(*measure, etcd=etcd_server.endpoint)
+        found = await lbctl(*measure, "--protoset", protoset, "-d", '{"message": "hi"}', etcd=etcd_server.endpoint)
+    assert (asked.status, "does not answer gRPC server reflection" in asked.err) == (5, True)
+    document = json.loads(found.out)
+    assert (found.status, document["method"]) == (0, "test.Echo/Say")
+    assert (document["instances"][0]["requests"] > 0, document["instances"][0]["errors"]) == (True, 0)
 
 
 async def test_a_method_that_is_not_in_the_files_is_refused_before_anybody_is_asked(protoset: str) -> None:
