@@ -91,7 +91,8 @@ def decoded(kind: Descriptor, message: bytes) -> Message:
     try:
         return GetMessageClass(kind).FromString(message)
     except DecodeError as error:
-        raise CannotCall(f"the reply is not a {kind.full_name} message") from error
+        why = ": text in it is not UTF-8" if "UTF-8" in str(error) else ""
+        raise CannotCall(f"the reply is not a {kind.full_name} message{why}") from error
 
 
 def parse(text: str, source: str, *, first_line: int = 1) -> object:

@@ -130,7 +130,7 @@ def is_text(value: object) -> bool:
 
 def _text(value: Any, field: FieldDescriptor, path: str) -> Any:  # noqa: ANN401
     if not is_text(value):
-        raise wrong(path, TEXT, value)
+        raise wrong(path, f"{TEXT} of whole characters" if isinstance(value, str) else TEXT, value)
     return value
 
 

@@ -88,7 +88,7 @@ def test_an_unknown_field_is_said_with_the_nearest(text: str, said: str) -> None
         ("[]", "the request must be an object of t.Sink, not []"),
         ('"x"', 'the request must be an object of t.Sink, not "x"'),
         ('{"name": 5}', 'field "name" must be a string, not 5'),
-        ('{"name": "\\ud800"}', 'field "name" must be a string, not "\\ud800"'),
+        ('{"name": "\\ud800"}', 'field "name" must be a string of whole characters, not "\\ud800"'),
         ('{"big": 1.5}', f'field "big" must be {INT64}, not 1.5'),
         ('{"big": "many"}', f'field "big" must be {INT64}, not "many"'),
         ('{"unsigned": -1}', 'field "unsigned" must be an integer from 0 to 18446744073709551615, not -1'),

@@ -217,3 +217,12 @@ def test_what_is_nested_too_deeply_is_said() -> None:
     value.number_value = 1
     with pytest.raises(CannotCall, match=r"^the reply"):
         decode(KITCHEN_SINK, message.SerializeToString())
+
+
+@pytest.mark.parametrize(
+    ("octets", "said"), [(b"\x0a\x01\xff", ": text in it is not UTF-8"), (b"\x0a\x05\xff", ""), (b"\xff", "")]
+)
+def test_octets_that_are_no_such_message_are_said(octets: bytes, said: str) -> None:
+    with pytest.raises(CannotCall) as raised:
+        decode(KITCHEN_SINK, octets)
+    assert str(raised.value) == f"the reply is not a t.Sink message{said}"
