@@ -184,6 +184,8 @@ class Run:
                 self._started_at = self._clock.wall()
                 self._pulse.start()
                 self._stopwatch.start()
+                if self._loop.paused:
+                    self._stopwatch.pause()
                 self._sampling.start()
                 self._guarding.begin()
                 self._begin()
@@ -281,7 +283,9 @@ class Run:
             self._reporter.sent = Sent(self._stopwatch.elapsed_s(), tally.ok + tally.errors)
 
     def _idle(self) -> None:
-        """Nothing is in flight, and the loop will issue nothing more."""
+        """Nothing is in flight, and the loop will issue nothing more; one that was not begun yet is not over either."""
+        if not self._stopwatch.began:
+            return
         if self._is_counted and not (self._begins_anew and self._why == _COMPLETED):
             self._stopwatch.stop()
             self._over.set()

@@ -117,6 +117,33 @@ async def test_a_run_that_was_stopped_before_it_began_sends_nothing(early: str) 
         assert stage.end(1).heads == 0
 
 
+async def test_a_hand_that_is_quicker_than_the_run_does_not_end_it() -> None:
+    async with staged(task(plan(concurrency=1, requests=4))) as stage:
+        await stage.apply(instance(1))
+        stage.run.hand.pause()
+        stage.run.hand.resume()
+        stage.run.hand.scale(2.0)
+        await stage.drive(1)
+        assert stage.report().in_flight == 2
+        await stage.do(lambda: stage.end(1).answer(2))
+        await stage.do(lambda: stage.end(1).answer(2))
+        report = await stage.over()
+        assert (report.end_reason, report.ok) == ("completed", 4)
+
+
+async def test_a_run_that_was_paused_before_it_began_waits_and_its_time_with_it() -> None:
+    async with staged(task(plan(concurrency=2, requests=2))) as stage:
+        await stage.apply(instance(1))
+        stage.run.hand.pause()
+        await stage.drive(1)
+        stage.clock.advance(5.0)
+        report = stage.report()
+        assert (report.paused, report.issued, report.elapsed_s) == (True, 0, 0.0)
+        await stage.do(stage.run.hand.resume)
+        stage.end(1).answer(2)
+        assert (await stage.over()).elapsed_s < 1.0
+
+
 async def test_a_paused_run_can_be_stopped() -> None:
     async with staged(task(plan(concurrency=2, requests=10))) as stage:
         await stage.drive(1)

@@ -7,7 +7,7 @@ from collections.abc import Callable
 
 from lbctl.load.pacing.schedule import steady
 from lbctl.load.plan import Plan
-from tests.load.rig import paced
+from tests.load.rig import instance, paced
 from tests.load.stage import Stage, staged, task
 from tests.load.test_run_servers import Scenario, on_loop, running
 from tests.scripted import ScriptedServer, answering
@@ -116,6 +116,23 @@ async def test_the_hand_changes_the_rate_and_pauses_leave_no_trace_in_it() -> No
         assert (report.rps, report.load.rps) == (200, 100)
         assert 19 <= report.issued - issued <= 21
         assert stage.texts()[-3:] == ["rate 100/s -> 200/s", "paused", "resumed"]
+
+
+async def test_a_hand_that_is_quicker_than_the_run_does_not_end_it() -> None:
+    async with staged(task(paced(100, 20))) as stage:
+        await stage.apply(instance(1))
+        hand = stage.run.hand
+        hand.pause()
+        stage.clock.advance(1.0)
+        hand.resume()
+        hand.scale(2.0)
+        await stage.drive(1)
+        await rung(stage, 0.0475)
+        assert stage.report().issued == 10
+        await rung(stage, 0.1)
+        await stage.do(lambda: stage.end(1).answer(20))
+        report = await stage.over()
+        assert (report.end_reason, report.ok) == ("completed", 20)
 
 
 def test_on_a_real_network_every_planned_call_is_made(on_loop: Callable[[Scenario], None]) -> None:
