@@ -1,7 +1,7 @@
 """Descriptor files as protobuf's compiler writes them, whatever a server makes of them.
 
-Those on protobufjs have one file for each package, name types as in the source, and describe protobuf's own messages
-in words of their own: a Struct whose fields are no map.
+Those on protobufjs have one file for each package, name types as in the source, do not mark proto3's optional fields,
+and describe protobuf's own messages in words of their own: a Struct whose fields are no map.
 """
 
 from __future__ import annotations
@@ -9,7 +9,12 @@ from __future__ import annotations
 from collections.abc import Collection, Iterator, Mapping
 from typing import Final
 
-from google.protobuf.descriptor_pb2 import FieldDescriptorProto, FileDescriptorProto
+from google.protobuf.descriptor_pb2 import (
+    DescriptorProto,
+    FieldDescriptorProto,
+    FileDescriptorProto,
+    OneofDescriptorProto,
+)
 
 from lbctl.rpc.schemas.schema import WELL_KNOWN, definitions, join, messages, well_known
 
@@ -22,11 +27,11 @@ OWN_FILES: Final = tuple(f"{WELL_KNOWN}{stem}.proto" for stem in (*_STEMS, "time
 
 
 def as_compiled(files: Files) -> dict[str, FileDescriptorProto]:
-    """Return the files with every type by its full name, and protobuf's own types as they are.
+    """Return the files with types by their full names, optional fields marked, and protobuf's own types as they are.
 
     Those where that is so already are the same objects.
     """
-    return in_full(_with_own_types(files))
+    return with_optionals(in_full(_with_own_types(files)))
 
 
 def _with_own_types(files: Files) -> Files:
@@ -106,3 +111,48 @@ def _fields(file: FileDescriptorProto) -> Iterator[tuple[str, FieldDescriptorPro
     for prefix, message in messages(file):
         scope = join(prefix, message.name)
         yield from ((scope, field) for field in (*message.field, *message.extension))
+
+
+def with_optionals(files: Files) -> dict[str, FileDescriptorProto]:
+    """Return the files with proto3's optional fields marked; those where that is so already are the same objects.
+
+    The compiler puts such a field into a oneof of its own, behind all others, called as the field with a ``_`` before.
+    """
+    unmarked = {name for name, file in files.items() if any(_unmarked(message) for message in _of_proto3(file))}
+    return {name: _marked(file) if name in unmarked else file for name, file in files.items()}
+
+
+def _of_proto3(file: FileDescriptorProto) -> Iterator[DescriptorProto]:
+    return (message for _, message in messages(file) if file.syntax == "proto3" and message.oneof_decl)
+
+
+def _unmarked(message: DescriptorProto) -> list[FieldDescriptorProto]:
+    """The fields that are alone in a oneof which is called as the compiler would call it."""
+    members: dict[int, list[FieldDescriptorProto]] = {}
+    for field in message.field:
+        if field.HasField("oneof_index") and 0 <= field.oneof_index < len(message.oneof_decl):
+            members.setdefault(field.oneof_index, []).append(field)
+    alone = [(message.oneof_decl[index].name, inside[0]) for index, inside in members.items() if len(inside) == 1]
+    return [field for name, field in alone if name == f"_{field.name}" and not field.proto3_optional]
+
+
+def _marked(file: FileDescriptorProto) -> FileDescriptorProto:
+    copy = FileDescriptorProto()
+    copy.CopyFrom(file)
+    for message in _of_proto3(copy):
+        for field in _unmarked(message):
+            field.proto3_optional = True
+        _put_made_up_oneofs_last(message)
+    return copy
+
+
+def _put_made_up_oneofs_last(message: DescriptorProto) -> None:
+    made_up = {field.oneof_index for field in message.field if field.proto3_optional}
+    order = sorted(range(len(message.oneof_decl)), key=made_up.__contains__)
+    declared = [OneofDescriptorProto.FromString(message.oneof_decl[index].SerializeToString()) for index in order]
+    message.ClearField("oneof_decl")
+    message.oneof_decl.extend(declared)
+    places = {index: place for place, index in enumerate(order)}
+    for field in message.field:
+        if field.oneof_index in places and field.HasField("oneof_index"):
+            field.oneof_index = places[field.oneof_index]

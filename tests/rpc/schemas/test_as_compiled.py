@@ -5,7 +5,7 @@ from __future__ import annotations
 from google.protobuf.descriptor_pb2 import FieldDescriptorProto, FileDescriptorProto
 
 from lbctl.rpc.messages.message import decode, encode
-from lbctl.rpc.schemas.as_compiled import as_compiled, in_full
+from lbctl.rpc.schemas.as_compiled import as_compiled, in_full, with_optionals
 from lbctl.rpc.schemas.schema import build_method
 
 F = FieldDescriptorProto
@@ -83,3 +83,49 @@ def test_types_of_protobuf_are_its_own_however_they_are_described() -> None:
     assert [message.name for message in other.message_type] == ["Struct", "Value", "Mine"]
     method = build_method(found, "a.S", "Say")
     assert decode(method, encode(method, '{"notes": {"a": [1, null]}}')) == {"notes": {"a": [1, None]}}
+
+
+def optional_beside_a_oneof(*, syntax: str = "proto3") -> FileDescriptorProto:
+    """An optional field before a oneof of one field, as protobufjs describes them: in the source's order, unmarked."""
+    file = FileDescriptorProto(name="a.proto", package="a", syntax=syntax)
+    message = file.message_type.add(name="Outer").nested_type.add(name="M")
+    message.oneof_decl.add(name="_tame")
+    message.oneof_decl.add(name="home")
+    message.field.add(name="plain", number=1, type=F.TYPE_BOOL, label=1)
+    message.field.add(name="tame", number=2, type=F.TYPE_BOOL, label=1, oneof_index=0)
+    message.field.add(name="city", number=3, type=F.TYPE_STRING, label=1, oneof_index=1)
+    file.service.add(name="S").method.add(name="Say", input_type=".a.Outer.M", output_type=".a.Outer.M")
+    return file
+
+
+def test_an_optional_field_is_marked_and_its_oneof_behind_all_others() -> None:
+    file = optional_beside_a_oneof()
+    found = as_compiled({file.name: file})
+    message = found[file.name].message_type[0].nested_type[0]
+    assert [oneof.name for oneof in message.oneof_decl] == ["home", "_tame"]
+    assert [(field.proto3_optional, field.HasField("oneof_index")) for field in message.field] == [
+        (False, False),
+        (True, True),
+        (False, True),
+    ]
+    assert [message.field[number].oneof_index for number in (1, 2)] == [1, 0]
+    assert not file.message_type[0].nested_type[0].field[1].proto3_optional
+    method = build_method(found, "a.S", "Say")
+    assert decode(method, encode(method, '{"tame": false}')) == {"tame": False}
+    again = found[file.name]
+    assert with_optionals({again.name: again})[again.name] is again
+
+
+def test_a_oneof_that_is_no_optional_field_stays_one() -> None:
+    old, shared, other = (optional_beside_a_oneof(syntax=syntax) for syntax in ("proto2", "proto3", "proto3"))
+    shared.message_type[0].nested_type[0].field[0].oneof_index = 0
+    other.message_type[0].nested_type[0].oneof_decl[0].name = "_wild"
+    for file in (old, shared, other):
+        assert with_optionals({file.name: file})[file.name] is file
+
+
+def test_a_oneof_that_is_not_there_is_left_to_whoever_uses_the_file() -> None:
+    file = optional_beside_a_oneof()
+    file.message_type[0].nested_type[0].field[2].oneof_index = 7
+    fields = as_compiled({file.name: file})[file.name].message_type[0].nested_type[0].field
+    assert (fields[1].proto3_optional, fields[1].oneof_index, fields[2].oneof_index) == (True, 1, 7)
