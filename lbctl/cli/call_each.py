@@ -21,17 +21,20 @@ def call_each(request: CallRequest, flags: EachFlags, settings: Settings, tell: 
     from lbctl.cli.measuring import measured
     from lbctl.clock import SystemClock
     from lbctl.commands.call_each import run_each
+    from lbctl.commands.stopping import spelled
 
     ignored = [path for paths in flags.ignore or () for path in paths]
-    found = measured(
+    found, signal = measured(
         settings,
         lambda etcd: run_each(etcd, SystemClock(), request, ignored, tell, given),
         direct=bool(request.backends),
     )
-    if isinstance(found, int):
-        return 128 + found
-    _print(found, settings)
-    return ExitCode.OK if found.is_whole or flags.exit_zero else ExitCode.CHECK_FAILED
+    if found is not None:
+        _print(found, settings)
+    if signal is not None:
+        print_result("", [f"cancelled by {spelled(signal)}"], settings)
+        return 128 + signal
+    return ExitCode.OK if found is None or found.is_whole or flags.exit_zero else ExitCode.CHECK_FAILED
 
 
 def _print(found: Agreement, settings: Settings) -> None:

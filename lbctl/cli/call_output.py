@@ -46,7 +46,7 @@ class CallPrinter:
 
     async def answered(self, answer: Answer) -> None:
         """Print a message, unless the whole call is printed when it has ended."""
-        if self._form not in _AS_THEY_COME:
+        if self._form not in _AS_THEY_COME or answer.unreadable:
             return
         from lbctl.view.call import octets_of, reply_text
 
@@ -73,7 +73,7 @@ class CallPrinter:
             print(as_json_line(call_record(done)), flush=True)  # noqa: T201
         if not self._settings.quiet:
             self._say(ended_line(done, self._look))
-        if done.is_ok:
+        if done.is_ok or done.is_cancelled:  # by whom is said at the end of all
             return
         self._say(f"error: {error_text(done)}")
         for line in detail_lines(done):

@@ -74,6 +74,7 @@ def build(
         each=asked.each.each,
         keep=settings.output in _WHOLE,
         defaults=asked.reply.defaults,
+        reads=settings.output != "raw",
         reach=settings.reach,
         connection=connection_of(asked.reach, settings),
         backends=given(named, asked.reach.backends or ()),

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Coroutine, Iterator
-from itertools import islice
+from collections.abc import AsyncIterator, Callable, Coroutine, Iterator
+from itertools import islice, repeat
 from random import Random
 from typing import Any
 
 from lbctl.clock import Clock
-from lbctl.commands.call_exchange import Exchange
+from lbctl.commands.call_exchange import Exchange, Signal
 from lbctl.commands.call_feeding import Input
 from lbctl.commands.call_picking import Balanced, Chooser, Named
 from lbctl.commands.call_target import CallRequest, Target, targeted
@@ -36,33 +36,42 @@ async def run(
     calls: list[Done] = []
     called = Called(request.service)
 
-    async def work() -> None:
+    async def work(signal: Signal) -> None:
         nonlocal called
         async with targeted(etcd, request, clock, tell, given) as target:
             called = target.called(calls)
-            await _call(target, request, clock, show, calls)
+            exchange = Exchange(show, target.replies, clock, signal, keep=request.keep, judge=target.calling.judge)
+            async for done in _calls(target, request, clock, exchange, signal):
+                if request.keep or (done.exit_status and not calls):
+                    calls.append(done)
 
     signal = await interruptible(work)
     return Called(called.service, called.method, called.kind, called.described_by, calls, signal)
 
 
-async def interruptible(work: Callable[[], Coroutine[Any, Any, None]]) -> int | None:
-    """See the work through; a signal cancels it, and its number is returned. A second one ends the process."""
+async def interruptible(work: Callable[[Signal], Coroutine[Any, Any, None]]) -> int | None:
+    """See the work through; a signal cancels it, and its number is returned. A second one ends the process.
+
+    The work is given what tells the number of the signal, and may end as it likes once there is one.
+    """
     this = asyncio.current_task()
     assert this is not None
     with Interrupts() as interrupts:
         interrupts.mean(this.cancel, lambda: leave_at_once(128 + (interrupts.first or 0)))
         try:
-            await work()
+            await work(lambda: interrupts.first)
         except asyncio.CancelledError:
             if interrupts.first is None:
                 raise
+        if interrupts.first is not None:
             this.uncancel()
     return interrupts.first
 
 
-async def _call(target: Target, request: CallRequest, clock: Clock, show: Show, calls: list[Done]) -> None:
-    exchange = Exchange(show, target.replies, clock, keep=request.keep, judge=target.calling.judge)
+async def _calls(
+    target: Target, request: CallRequest, clock: Clock, exchange: Exchange, signal: Signal
+) -> AsyncIterator[Done]:
+    """Each call once it has ended, up to the one that a signal ends."""
     chooser = _chooser(target, request, clock)
     for content in contents_of(target.calling, request, clock):
         picked = chooser.pick(content.key)
@@ -71,7 +80,9 @@ async def _call(target: Target, request: CallRequest, clock: Clock, show: Show, 
         base = target.request_to(picked.instance, request).of(content.messages, content.metadata)
         done = await exchange.call(picked, target.backends.caller(picked.instance), base, target.feeder)
         chooser.ended(done.reply)
-        calls.append(done)
+        yield done
+        if signal() is not None:
+            return
 
 
 def _nobody(target: Target, request: CallRequest) -> CannotCall:
@@ -96,7 +107,7 @@ def _chooser(target: Target, request: CallRequest, clock: Clock) -> Chooser:
 def contents_of(calling: Calling, request: CallRequest, clock: Clock) -> Iterator[Content]:
     """What each call sends; raises UsageError for a request that is wrong."""
     if calling.feed is None:
-        return iter((calling.content,) * (request.repeat or 1))
+        return repeat(calling.content, request.repeat or 1)
     from lbctl.load.requests.templates import Drawing
 
     contents = calling.feed.contents(Drawing(Random(f"requests {request.seed}"), clock))

@@ -10,11 +10,11 @@ from typing import Final
 
 from lbctl.clock import Clock
 from lbctl.commands.call import contents_of, interruptible
-from lbctl.commands.call_exchange import Exchange
+from lbctl.commands.call_exchange import Exchange, Signal
 from lbctl.commands.call_feeding import Input
 from lbctl.commands.call_target import CallRequest, Target, targeted
 from lbctl.commands.hammer import Tell
-from lbctl.errors import CannotCall, UsageError
+from lbctl.errors import UsageError
 from lbctl.etcd.client import Etcd
 from lbctl.load.agreement import Agreement, Asked, grouped
 from lbctl.load.requests.content import Content
@@ -23,6 +23,7 @@ from lbctl.model import Instance
 from lbctl.wire.request import Headers
 
 _AT_ONCE: Final = 32
+_LATE: Final = ("CANCELLED", "its turn had not come")
 
 
 class _Silent:
@@ -42,28 +43,30 @@ async def run_each(
     ignored: Sequence[str],
     tell: Tell,
     given: Input | None = None,
-) -> Agreement | int:
-    """Call every backend of the service; returns the number of the signal where one came before all had answered.
+) -> tuple[Agreement | None, int | None]:
+    """Call every backend of the service; returns what came of it, and the number of the signal that ended it.
 
-    Raises as ``call.run`` does, and UsageError for more than one request.
+    After a signal that are the replies that had come, or None where the calls had not begun. Raises as ``call.run``
+    does, and UsageError for more than one request.
     """
     found: Agreement | None = None
 
-    async def work() -> None:
+    async def work(signal: Signal) -> None:
         nonlocal found
         async with targeted(etcd, replace(request, keep=True), clock, tell, given) as target:
-            found = await _asked(target, request, clock, ignored)
+            asked = await _asked(target, request, clock, signal)
+            called = target.called()
+            parts = (called.service, called.method, called.kind, called.described_by)
+            found = Agreement(*parts, asked, grouped(asked, ignored), tuple(ignored))
 
     signal = await interruptible(work)
-    if found is None:
-        assert signal is not None
-        return signal
-    return found
+    return found, signal
 
 
-async def _asked(target: Target, request: CallRequest, clock: Clock, ignored: Sequence[str]) -> Agreement:
+async def _asked(target: Target, request: CallRequest, clock: Clock, signal: Signal) -> tuple[Asked, ...]:
+    """What each made of the call, in the order of the backends; a signal ends those that go on."""
     content = _one(target, request, clock)
-    exchange = Exchange(_Silent(), target.replies, clock, keep=True, judge=target.calling.judge)
+    exchange = Exchange(_Silent(), target.replies, clock, signal, keep=True, judge=target.calling.judge)
     turn = asyncio.Semaphore(_AT_ONCE)
 
     async def ask(instance: Instance) -> Asked:
@@ -72,15 +75,16 @@ async def _asked(target: Target, request: CallRequest, clock: Clock, ignored: Se
             return Asked(instance, obstacle=(str(obstacle.kind), obstacle.text))
         async with turn:
             base = target.request_to(instance, request).of(content.messages, content.metadata)
-            try:
-                return Asked(instance, await exchange.call(Picked(instance, 1), target.backends.caller(instance), base))
-            except CannotCall as error:
-                return Asked(instance, obstacle=("UNREADABLE", str(error)))
+            return Asked(instance, await exchange.call(Picked(instance, 1), target.backends.caller(instance), base))
 
-    asked = tuple(await asyncio.gather(*map(ask, target.backends.instances)))
-    called = target.called()
-    parts = (called.service, called.method, called.kind, called.described_by)
-    return Agreement(*parts, asked, grouped(asked, ignored), tuple(ignored))
+    tasks = {instance: asyncio.create_task(ask(instance)) for instance in target.backends.instances}
+    try:
+        await asyncio.gather(*tasks.values())
+    except asyncio.CancelledError:  # which the tasks have got, too
+        if signal() is None:
+            raise
+        await asyncio.wait(tasks.values())
+    return tuple(Asked(each, obstacle=_LATE) if task.cancelled() else task.result() for each, task in tasks.items())
 
 
 def _one(target: Target, request: CallRequest, clock: Clock) -> Content:

@@ -4,61 +4,97 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable, Coroutine
-from dataclasses import replace
+from dataclasses import dataclass, field, replace
 from typing import Final
 
 from lbctl.clock import Clock
 from lbctl.commands.call_replies import Replies
+from lbctl.commands.stopping import spelled
+from lbctl.errors import LbctlError
 from lbctl.load.single import Answer, Done, Picked, Show
-from lbctl.model import Code, Reply
+from lbctl.model import Code, Origin, Reply
 from lbctl.rpc.caller import Caller, Result
 from lbctl.wire.outbox import Outbox
 from lbctl.wire.request import Request
 
 _MOST_WAITING: Final = 256  # messages
+_CLOSING_S: Final = 0.2  # for a call to end that is cancelled
 
 Judge = Callable[[Reply], Reply]
 Feeding = Callable[[Outbox], Coroutine[None, None, None]]
+Signal = Callable[[], int | None]
+
+
+@dataclass(slots=True)
+class _Kept:
+    """What is left of the messages once they are shown: all, or none, and why the first is unreadable that is."""
+
+    answers: list[Answer] = field(default_factory=list)
+    unreadable: str = ""
 
 
 class Exchange:
-    """Makes calls of one method, one at a time. ``keep``: what comes back is in the result, too.
+    """Makes calls of one method. ``keep``: what comes back is in the result, too.
 
-    Of a stream messages are shown as they come. ``judge`` is what --check says of a reply.
+    Messages are shown as they come. ``judge`` is what --check says of a reply. ``signal`` tells the number of the
+    signal that ends everything, once one has come.
     """
 
-    def __init__(self, show: Show, replies: Replies, clock: Clock, *, keep: bool, judge: Judge | None = None) -> None:
+    def __init__(
+        self, show: Show, replies: Replies, clock: Clock, signal: Signal, *, keep: bool, judge: Judge | None = None
+    ) -> None:
         self._show = show
         self._replies = replies
         self._now = clock.now_ns
+        self._signal = signal
         self._keep = keep
         self._judge = judge
 
     async def call(self, picked: Picked, caller: Caller, request: Request, feeding: Feeding | None = None) -> Done:
         """Make one call. With ``feeding`` the messages are those it puts into the outbox it is given.
 
-        Raises CannotCall where a reply is no message of its type, and what ``feeding`` raises.
+        A call that is cancelled by a signal is returned as it is then. Raises what ``feeding`` raises.
         """
-        metadata = (*request.metadata, *request.own)
-        self._show.begun(picked, metadata, request.sensitive)
+        self._show.begun(picked, (*request.metadata, *request.own), request.sensitive)
+        kept, heard, outbox = _Kept(), _Heard(caller), Outbox()
+        streams = request.stream is not None
         began_ns = self._now()
-        if request.stream is None:
-            result, ended_ns = await self._timed(caller, request)
-            answers = await self._single(result.reply)
-        else:
-            result, ended_ns, answers = await self._streamed(caller, request, feeding)
-        reply = result.reply
-        done = Done(
-            picked,
-            reply,
-            (ended_ns - began_ns) / 1e9,
-            result.attempts,
-            tuple(answers),
-            await self._replies.details(reply),
-            metadata,
-            request.sensitive,
-            self._failed_check(reply, answers),
-            request.stream is not None,
+        calling = asyncio.create_task(self._timed(caller, _beside(request, heard, outbox, fed=feeding is not None)))
+        shown = asyncio.create_task(self._shown(heard, kept, of_stream=streams))
+        fed = None if feeding is None else asyncio.create_task(feeding(outbox))
+        tasks = [shown, *([fed] if fed is not None else [])]
+        try:
+            result, ended_ns = await first_of(calling, tasks)
+            is_early = fed is not None and not fed.done() and result.reply.origin is Origin.SERVER
+            if not streams and result.reply.code is Code.OK:
+                heard.told(result.reply.message)
+            heard.end()
+            await shown
+        except LbctlError as error:
+            error.hint = _amid(error, picked, outbox)
+            raise
+        except asyncio.CancelledError:
+            number = self._signal()
+            if number is None:
+                raise
+            is_early = False
+            result, ended_ns = await self._cancelled(caller, calling, number)
+        finally:
+            await _over(calling, *tasks)
+        latency_s = (ended_ns - began_ns) / 1e9
+        ended = Done(picked, result.reply, latency_s, result.attempts, streams=streams, is_early=is_early)
+        return await self._told(ended, request, kept)
+
+    async def _told(self, done: Done, request: Request, kept: _Kept) -> Done:
+        """The call with all that is known of it, shown."""
+        done = replace(
+            done,
+            answers=tuple(kept.answers) if self._keep else (),
+            details=await self._replies.details(done.reply),
+            metadata=(*request.metadata, *request.own),
+            sensitive=request.sensitive,
+            failed_check="" if kept.unreadable else self._failed_check(done.reply, kept.answers),
+            unreadable=kept.unreadable,
         )
         self._show.ended(done)
         return done
@@ -74,44 +110,43 @@ class Exchange:
         result = await caller.call(request)
         return result, self._now()
 
-    async def _single(self, reply: Reply) -> list[Answer]:
-        if reply.code is not Code.OK:
-            return []
-        answer = await self._replies.answer(reply.message)
-        await self._show.answered(answer)
-        return [answer]
-
-    async def _streamed(
-        self, caller: Caller, request: Request, feeding: Feeding | None
-    ) -> tuple[Result, int, list[Answer]]:
-        heard = _Heard(caller)
-        assert request.stream is not None
-        stream = replace(request.stream, told=heard.told)
-        outbox = None
-        if feeding is not None:
-            outbox = Outbox()
-            stream = replace(stream, messages=(), count=0, outbox=outbox)
-        answers: list[Answer] = []
-        calling = asyncio.create_task(self._timed(caller, replace(request, stream=stream)))
-        beside = [asyncio.create_task(self._shown(heard, answers))]
-        if feeding is not None and outbox is not None:
-            beside.append(asyncio.create_task(feeding(outbox)))
-        try:
-            result, ended_ns = await first_of(calling, beside)
-            heard.end()
-            await beside[0]
-            return result, ended_ns, answers
-        finally:
-            for task in (calling, *beside):
-                task.cancel()
-            await asyncio.gather(calling, *beside, return_exceptions=True)
-
-    async def _shown(self, heard: _Heard, answers: list[Answer]) -> None:
+    async def _shown(self, heard: _Heard, kept: _Kept, *, of_stream: bool) -> None:
         while (octets := await heard.next()) is not None:
-            answer = (await self._replies.answer(octets))._replace(of_stream=True)
+            answer = (await self._replies.answer(octets))._replace(of_stream=of_stream)
+            kept.unreadable = kept.unreadable or answer.unreadable
             if self._keep or self._judge is not None:
-                answers.append(answer)
+                kept.answers.append(answer)
             await self._show.answered(answer)
+
+    async def _cancelled(
+        self, caller: Caller, calling: asyncio.Task[tuple[Result, int]], number: int
+    ) -> tuple[Result, int]:
+        """End a call, if it has not ended by itself; with the counts of its messages."""
+        reply = Reply(Code.CANCELLED, Origin.CLIENT, f"cancelled by {spelled(number)}")
+        caller.cancel(reply)
+        await asyncio.wait({calling}, timeout=_CLOSING_S)
+        return calling.result() if calling.done() else (Result(reply, 1), self._now())
+
+
+def _beside(request: Request, heard: _Heard, outbox: Outbox, *, fed: bool) -> Request:
+    """The request, its messages told as they come, and taken from the outbox where they are ``fed`` into it."""
+    if request.stream is None:
+        return request
+    stream = replace(request.stream, told=heard.told)
+    return replace(request, stream=replace(stream, messages=(), count=0, outbox=outbox) if fed else stream)
+
+
+def _amid(error: LbctlError, picked: Picked, outbox: Outbox) -> str:
+    """The hint of a mistake in a message of a call that has begun: what became of the messages before it."""
+    sent = {0: "nothing was", 1: "1 message was"}.get(outbox.taken, f"{outbox.taken:,} messages were")
+    what = f"{sent} sent to {picked.instance.address} before it, and the call is cancelled"
+    return f"{error.hint}; {what}" if error.hint else what
+
+
+async def _over(*tasks: asyncio.Task[None] | asyncio.Task[tuple[Result, int]]) -> None:
+    for task in tasks:
+        task.cancel()
+    await asyncio.gather(*tasks, return_exceptions=True)
 
 
 class _Heard:

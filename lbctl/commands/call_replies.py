@@ -19,23 +19,31 @@ _DETAILS: Final = HEADER.encode()
 
 
 class Replies:
-    """Decodes the replies of one method; without a ``method`` nobody described it, and messages are base64."""
+    """Decodes the replies of one method; without a ``method`` nobody described it, and messages are base64.
 
-    def __init__(self, method: Method | None, source: Source | None, *, defaults: bool = False) -> None:
+    Nothing is decoded where nobody ``reads`` it: octets are all that is wanted.
+    """
+
+    def __init__(
+        self, method: Method | None, source: Source | None, *, defaults: bool = False, reads: bool = True
+    ) -> None:
         self._method = method
         self._source = source
         self._defaults = defaults
-        self._resolver = None if method is None else resolver_of(source, method)
+        self._resolver = None if method is None or not reads else resolver_of(source, method)
 
     async def answer(self, octets: bytes) -> Answer:
-        """One message. Raises CannotCall where it is none of the type that the method returns."""
+        """One message; of one that is none of the type that the method returns it is said why."""
         if self._method is None or self._resolver is None:
             return Answer(octets, b64encode(octets).decode())
         kind = self._method.output_type
         try:
             return Answer(octets, await self._resolver.reveal(kind, octets, defaults=self._defaults), kind)
+        except CannotCall as error:
+            why = str(error)
         except RecursionError:
-            raise CannotCall("the reply cannot be shown as JSON: it is nested too deeply") from None
+            why = "the reply cannot be shown as JSON: it is nested too deeply"
+        return Answer(octets, {"@error": why, "@value": b64encode(octets).decode()}, unreadable=why)
 
     async def details(self, reply: Reply) -> tuple[dict[str, Any], ...]:
         """What the server said of an error beside its message."""

@@ -47,7 +47,8 @@ class CallRequest:
     ``backend`` is the address or key of the only one that is called; else ``policy`` picks. ``repeat`` None makes one
     call for each request that is given. ``each``: all backends are called, also those that cannot be connected to.
     ``timeout_s`` 0 is no deadline, and None 20 seconds, or none where messages are sent as somebody writes them.
-    ``keep``: what comes back is in the result. ``defaults``: replies are shown with fields that are not set.
+    ``keep``: what comes back is in the result. ``defaults``: replies are shown with fields that are not set. ``reads``:
+    replies are decoded.
     """
 
     service: str
@@ -62,6 +63,7 @@ class CallRequest:
     each: bool = False
     keep: bool = False
     defaults: bool = False
+    reads: bool = True
     reach: Reach = field(default_factory=Reach)
     connection: ConnectionOptions = field(default_factory=ConnectionOptions)
     backends: tuple[Instance, ...] = ()
@@ -185,7 +187,7 @@ class _Describing:
         elif given is not None and given.asked:
             payload = payload.with_text(await whole(given), given.source)
         await learn(found, payload)
-        replies = Replies(found.method, found.source, defaults=request.defaults)
+        replies = Replies(found.method, found.source, defaults=request.defaults, reads=request.reads)
         return Target(*parts, described(payload, found.method), replies, found.protocol, feeder)
 
     def _feeder(self, given: Input, found: Found) -> Feeder:

@@ -6,7 +6,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
 
-from lbctl.model import Code, Instance, Reply
+from lbctl.errors import ExitCode
+from lbctl.model import Code, Instance, Origin, Reply
 from lbctl.stats.report import Explanation
 from lbctl.wire.request import Headers
 
@@ -19,13 +20,14 @@ STATUS_OFFSET = 64  # of the exit status of a failed call, to which the code is 
 class Answer(NamedTuple):
     """One message that came back: its octets, and as JSON, where somebody described its type (``kind``).
 
-    ``of_stream``: it may be one of several.
+    ``of_stream``: it may be one of several. ``unreadable`` is why there is no JSON of it, "" where there is.
     """
 
     octets: bytes
     value: Any
     kind: Descriptor | None = None
     of_stream: bool = False
+    unreadable: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,7 +49,8 @@ class Done:
     """A call that has ended. ``metadata`` is what was sent, secrets included, and ``sensitive`` names more of them.
 
     ``answers`` are those that were kept: all of a unary call, none that were shown as they came. ``details`` are those
-    of an error. ``failed_check`` is what --check says against an OK reply, "" for nothing.
+    of an error. ``failed_check`` is what --check says against an OK reply, "" for nothing; ``unreadable`` why one of
+    the messages is none of its type.
     """
 
     picked: Picked
@@ -59,23 +62,35 @@ class Done:
     metadata: Headers = field(default=(), repr=False)
     sensitive: frozenset[bytes] = frozenset()
     failed_check: str = ""
+    unreadable: str = ""
     streams: bool = False  # on either side
+    is_early: bool = False  # the server ended it while messages were still to be sent
 
     @property
     def is_ok(self) -> bool:
-        return self.reply.code is Code.OK and not self.failed_check
+        return self.reply.code is Code.OK and not (self.failed_check or self.unreadable)
+
+    @property
+    def is_cancelled(self) -> bool:
+        """Whether a signal ended it."""
+        return self.reply.code is Code.CANCELLED and self.reply.origin is Origin.CLIENT
 
     @property
     def exit_status(self) -> int:
         """What a command ends with whose only call this is."""
         if self.reply.code is not Code.OK:
             return STATUS_OFFSET + int(self.reply.code)
-        return 1 if self.failed_check else 0
+        if self.unreadable:
+            return ExitCode.CANNOT_CALL
+        return ExitCode.CHECK_FAILED if self.failed_check else ExitCode.OK
 
 
 @dataclass(frozen=True, slots=True)
 class Called:
-    """The calls of one command. ``signal`` is the number of the one that ended it, if one did."""
+    """The calls of one command: all, or of those that nobody wants to see again the first that failed.
+
+    ``signal`` is the number of the one that ended it, if one did.
+    """
 
     service: str
     method: str = ""

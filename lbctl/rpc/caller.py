@@ -139,6 +139,13 @@ class Caller:
         """Read nothing more of what the backend sends, or go on; not from within ``told``."""
         self._subchannel.hold(held)
 
+    def cancel(self, reply: Reply) -> None:
+        """End every call with this reply, which gets the counts of its messages; not from within ``told``."""
+        waiting, self._waiting = self._waiting, []
+        for call in waiting:
+            call.end(reply)
+        self._subchannel.cancel(reply)
+
     async def call(self, request: Request) -> Result:
         """One call of a request as it stands, within its own deadline; never raises for a failed call.
 

@@ -65,6 +65,8 @@ def ended_line(done: Done, look: Look) -> str:
     end = f"{look.paint(role, status(reply))} {duration(done.latency_s * 1e6)}"
     if done.streams:
         end += f", {reply.sent:,} sent, {reply.received:,} received"
+    if done.is_early:
+        end += ", ended early by the server"
     if done.attempts > 1:
         end += f", {done.attempts} attempts"
     return "  ".join([*parts, end])
@@ -92,9 +94,9 @@ def status(reply: Reply) -> str:
 
 def error_text(done: Done) -> str:
     """What is wrong with a call that is not OK, in one line."""
-    if done.failed_check:
-        return clean(done.failed_check)
     reply = done.reply
+    if reply.code is Code.OK:
+        return clean(done.unreadable or done.failed_check)
     who = f" ({_WHO[reply.origin]})" if reply.origin in _WHO else ""
     reason = clean(reply.reason) or "the server gave no reason"
     return f"{status(reply)}: {reason}{who}"
@@ -108,6 +110,8 @@ def detail_lines(done: Done) -> list[str]:
 def error_hint(done: Done, look_at: str) -> str:
     """What to try; ``look_at`` is the command that lists the methods of the service."""
     reply = done.reply
+    if done.unreadable and reply.code is Code.OK:
+        return "its octets are shown by -o raw; the types it is described by may be older than the server"
     large = _TOO_LARGE.search(reply.reason)
     if reply.code is Code.RESOURCE_EXHAUSTED and reply.origin is Origin.CLIENT and large:
         size = re.search(r"of (\d+) bytes", reply.reason)

@@ -22,7 +22,7 @@ def call_document(called: Called) -> Document:
         "kind": called.kind,
         "described_by": called.described_by or None,
         "ok": sum(each.is_ok for each in called.calls),
-        "failed": sum(not each.is_ok for each in called.calls),
+        "failed": sum(not (each.is_ok or each.is_cancelled) for each in called.calls),
         "calls": [call_record(each) for each in called.calls],
     }
 

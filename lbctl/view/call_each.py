@@ -19,6 +19,7 @@ EACH: Final = "lbctl.each/v1"
 _LABELS: Final = ("version", "zone")
 _COLUMNS: Final = ("address", "key", *_LABELS, "status", "latency_ms", "reply", "detail")
 _LONGEST: Final = 500  # characters of a value
+_UNREADABLE: Final = "UNREADABLE"
 
 
 class _Line(NamedTuple):
@@ -162,7 +163,9 @@ def _text(asked: Asked, name: str) -> str | None:
 
 
 def _status(asked: Asked) -> str:
-    return asked.obstacle[0] if asked.done is None else status(asked.done.reply)
+    if asked.done is None:
+        return asked.obstacle[0]
+    return _UNREADABLE if asked.done.unreadable and asked.done.reply.is_ok else status(asked.done.reply)
 
 
 def _error(asked: Asked) -> str:

@@ -63,7 +63,10 @@ def error_info(**fields: str) -> Message:
 
 
 class Server:
-    """The methods of test.Echo. ``heard`` is what calls carried; ``replied`` makes the reply of Say."""
+    """The methods of test.Echo. ``heard`` is what calls carried; ``replied`` makes the reply of Say.
+
+    Say never answers "hang", and answers "garbage" with what is no Text; Watch ends "hang" never.
+    """
 
     def __init__(self, replied: Answering = str) -> None:
         self.heard: list[dict[str, Any]] = []
@@ -87,6 +90,10 @@ class Server:
             trailers = (("grpc-status-details-bin", status_with(error_info(reason="CART_GONE", domain="shop"))),)
             context.set_trailing_metadata(trailers)
             await context.abort(grpc.StatusCode.NOT_FOUND, "no such cart")
+        if said == "hang":
+            await asyncio.Event().wait()
+        if said == "garbage":
+            return b"\n\x05a"  # a text of five octets, of which one is there
         if said == "large":
             return text("x" * (5 << 20))
         context.set_trailing_metadata((("x-cost", "3"), ("set-cookie", "id=17")))

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import re
+import signal
 from pathlib import Path
 from typing import Final
 
@@ -13,7 +14,8 @@ import yaml
 
 from tests.e2e.calls import Server, called, document, message_of, text
 from tests.e2e.conftest import Standing
-from tests.e2e.runs import lbctl
+from tests.e2e.runs import Ended, lbctl, running
+from tests.fakes import until
 from tests.rpc.servers import CERTS, answering, credentials, refused_port, serving
 
 pytestmark = pytest.mark.e2e
@@ -218,6 +220,52 @@ async def test_octets_need_nobody_who_describes_the_method(tmp_path: Path) -> No
     assert plain.out == '"CgJoaRAC"\n'
     assert unknown.status == 5
     assert "--protoset FILE" in unknown.err
+
+
+async def test_a_reply_that_nobody_can_read_is_told_with_who_sent_it() -> None:
+    async with called() as address:
+        say = ("call", "--backends", address, SAY, *said("garbage"))
+        ended = await lbctl(*say, "--repeat", "2")
+        whole = await lbctl(*say, "-o", "json")
+        checked = await lbctl(*say, "--check", 'resp.message == "hi"')
+        raw = await lbctl(*say, "-o", "raw")
+        every = await lbctl(*say, "--each")
+    assert (ended.status, ended.out, checked.status) == (5, "", 5)
+    assert ended.err.count(f"-> {address}  ") == 2
+    assert "error: the reply is not a test.Text message\nhint: its octets are shown by -o raw" in ended.err
+    (call,) = document(whole)["calls"]
+    assert (call["ok"], call["status"]["name"], call["received"]) == (False, "OK", 1)
+    assert call["replies"] == [{"@error": "the reply is not a test.Text message", "@value": "CgVh"}]
+    assert (raw.status, raw.out) == (0, "\n\x05a")
+    assert every.status == 1
+    assert every.out.splitlines()[1].split()[:2] == [address, "UNREADABLE"]
+
+
+async def interrupted(server: Server, *arguments: str) -> Ended:
+    """Interrupt lbctl once the server has got its call."""
+    heard = len(server.messages)
+    async with running("call", *arguments) as run:
+        await until(lambda: len(server.messages) > heard, bound_s=30)
+        run.send(signal.SIGINT)
+        return await run.ended()
+
+
+async def test_a_call_that_is_cancelled_is_told_like_one_that_has_ended() -> None:
+    server, other = Server(), Server(str)
+    async with called(server) as address, called(other) as second:
+        hang = (SAY, *said("hang"))
+        plain = await interrupted(server, "--backends", address, *hang)
+        whole = await interrupted(server, "--backends", address, *hang, "-o", "json")
+        every = await interrupted(server, "--backends", f"{address},{second}", *hang, "--each", "-o", "csv")
+    assert (plain.status, plain.out) == (130, "")
+    assert re.fullmatch(r"-> .*  CANCELLED \S+\ncancelled by Ctrl-C\n", plain.err)
+    found = document(whole)
+    (call,) = found["calls"]
+    assert (whole.status, found["ok"], found["failed"], call["backend"]["address"]) == (130, 0, 0, address)
+    assert (call["status"]["name"], call["status"]["origin"]) == ("CANCELLED", "client")
+    assert every.status == 130
+    assert sorted(line.split(",")[0] for line in every.out.splitlines()[1:]) == sorted((address, second))
+    assert [line.split(",")[4] for line in every.out.splitlines()[1:]] == ["CANCELLED", "CANCELLED"]
 
 
 async def test_a_check_that_does_not_hold_is_an_error() -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import json
+import re
 import signal
 import subprocess
 import sys
@@ -110,6 +111,7 @@ async def test_a_server_that_ends_early_ends_the_call_with_its_status() -> None:
         for method in (PUSH, CHAT):
             ended = await lbctl("call", "--backends", address, method, stdin=endless)
             assert ended.status == 74
+            assert ", ended early by the server\n" in ended.err
             assert "error: ABORTED: that is enough" in ended.err
 
 
@@ -135,6 +137,7 @@ async def test_a_message_that_is_wrong_ends_a_pipe_with_its_line() -> None:
         open_end = await lbctl("call", "--backends", address, CHAT, stdin=b'{"message":\n')
     assert (ended.status, text.status, open_end.status) == (2, 2, 2)
     assert 'error: standard input: line 2: test.Text has no field "mesage"' in ended.err
+    assert f"hint: 1 message was sent to {address} before it, and the call is cancelled\n" in ended.err
     assert "error: standard input: line 2 is not UTF-8 text (byte 12)" in text.err
     assert "error: standard input: line 1 is not valid JSON" in open_end.err
 
@@ -184,7 +187,9 @@ async def test_a_signal_cancels_the_call() -> None:
         process.send_signal(signal.SIGTERM)
         said = (await asyncio.wait_for(process.stderr.read(), 30)).decode()
         assert await asyncio.wait_for(process.wait(), 30) == 143
-    assert said == "cancelled by SIGTERM\n"
+    ended, cancelled = said.splitlines()
+    assert re.fullmatch(r"-> .*  CANCELLED \S+, 1 sent, 1 received", ended)
+    assert cancelled == "cancelled by SIGTERM"
 
 
 def typed(demo: Standing, method: str) -> OnTerminal:
