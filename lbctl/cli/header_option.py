@@ -14,7 +14,7 @@ def header_option(what: str, panel: str) -> Any:  # noqa: ANN401 - typer's own t
     return option(
         "-H",
         "--header",
-        text=f"{what}; may be repeated; -bin values are base64 or text",
+        text=f"{what}; may be repeated; -bin values are base64",
         metavar="'NAME: VALUE'",
         panel=panel,
         parse=parse_header,

@@ -1,7 +1,7 @@
 """Metadata as people type it: ``-H 'name: value'`` and ``-m JSON``, checked before anything is sent.
 
 Names are lower-cased, since HTTP/2 has no others. The value of a ``-bin`` name is base64, padded or not, several of
-them joined by commas; what is not base64 is text to be encoded. No message here quotes a value: it may be a secret.
+them joined by commas. No message here quotes a value: it may be a secret.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import Final
 
 from lbctl.errors import UsageError
-from lbctl.wire.header_value import header_value
+from lbctl.wire.header_value import header_values
 
 Pair = tuple[str, str]
 Headers = tuple[tuple[bytes, bytes], ...]
@@ -88,7 +88,11 @@ def _strings(name: str, values: object) -> Sequence[str]:
 
 def headers(pairs: Iterable[Pair], environ: Mapping[str, str] | None) -> Headers:
     """The header fields to send; with ``environ`` ``${NAME}`` in values is replaced. Raises UsageError."""
-    return tuple((name.encode(), header_value(name, expanded(name, value, environ))) for name, value in pairs)
+    return tuple(
+        (name.encode(), octets)
+        for name, value in pairs
+        for octets in header_values(name, expanded(name, value, environ))
+    )
 
 
 def expanded(name: str, value: str, environ: Mapping[str, str] | None) -> str:

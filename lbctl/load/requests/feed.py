@@ -18,7 +18,7 @@ from lbctl.load.requests.templates import Drawing, Names, has_action
 from lbctl.rpc.messages.message import DuplicateKey, encode_value, next_value
 from lbctl.rpc.quick import encode_plain
 from lbctl.rpc.schemas.schema import Method
-from lbctl.wire.header_value import header_value
+from lbctl.wire.header_value import header_values
 from lbctl.wire.request import Headers
 
 SHUFFLED: Final = 4096  # records of a long file that the next is drawn from
@@ -117,7 +117,11 @@ class Feed:
         messages = tuple([part if isinstance(part, bytes) else part.draw(drawing) for part in prepared.parts])
         metadata = prepared.metadata
         if self._headers:
-            drawn = [(name, header_value(name.decode(), each.text(drawing))) for name, each in self._headers]
+            drawn = [
+                (name, octets)
+                for name, each in self._headers
+                for octets in header_values(name.decode(), each.text(drawing))
+            ]
             metadata = (*metadata, *drawn)
         return self._with_key(Content(messages, metadata))
 
@@ -167,7 +171,7 @@ class Feed:
             found = record.value.get(column) if self._written is Written.CSV else _taken(value, column, place)
             text = _as_text(found, f'{place}: "{column}" for metadata {name}')
             if text:
-                metadata.append((name.encode(), header_value(name, text)))
+                metadata.extend((name.encode(), octets) for octets in header_values(name, text))
         if self._written is not Written.CSV:
             value = self._without(value)
         return value, tuple(metadata)

@@ -14,7 +14,7 @@ from lbctl.load.requests.records import Record, form_of, ndjson, rows, series, v
 from lbctl.load.requests.templates import Names, Template, has_action, parse_template
 from lbctl.rpc.messages.message import parse_all
 from lbctl.rpc.schemas.schema import Method
-from lbctl.wire.header_value import header_value
+from lbctl.wire.header_value import header_values
 
 LISTS: Final = ("google.protobuf.ListValue", "google.protobuf.Value")
 
@@ -117,7 +117,7 @@ def header_template(name: bytes, text: str, names: Names) -> Template:
     except ValueError as error:
         raise UsageError(f"metadata {name.decode()}: {error}", "--no-template sends {{...}} as it stands") from None
     for number in range(template.trials):
-        header_value(name.decode(), template.trial(number))
+        header_values(name.decode(), template.trial(number))
     return template
 
 

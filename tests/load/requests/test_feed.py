@@ -171,7 +171,7 @@ def test_a_bad_line_deep_in_a_large_file_is_told_when_it_comes(tmp_path: Path) -
 
 def test_metadata_is_drawn_and_taken_from_columns(tmp_path: Path) -> None:
     columns = {"tenant": "x-tenant", "name": "x-name", "token": "t-bin"}
-    text = "name,tenant,token\na,1,AAE=\nb,,hi there\n"
+    text = "name,tenant,token\na,1,AAE=\nb,,aGkgdGhlcmU=\n"
     given = Given(
         source="f", file=file(tmp_path, text, "x.csv"), columns=columns, drawn=((b"x-id", "n{{seq}}"),), templates=True
     )
