@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Awaitable, Callable, Mapping, MutableMapping, Sequence
+from collections.abc import Awaitable, Callable, Collection, Mapping, MutableMapping, Sequence
 from dataclasses import replace
 from typing import Final, TypeVar
 
-from lbctl.errors import CannotCall
+from lbctl.errors import CannotCall, LbctlError, NotFound
 from lbctl.model import Code, Endpoint, Origin, Reply
 from lbctl.rpc.access import Access
 from lbctl.rpc.caller import Caller
@@ -16,6 +16,7 @@ from lbctl.rpc.probe import connect
 from lbctl.rpc.schemas.conversation import Ask, Conversation, Protocol, ReflectionFailed, converse
 
 MAX_BACKENDS: Final = 5
+MAX_ANSWERS: Final = 32  # of backends that are there, and of which none has what is wanted
 # How long a backend may be silent before the next one is asked as well.
 STAGGER_S: Final = 0.3
 MAX_MESSAGE: Final = 64 << 20  # octets; a schema may be large
@@ -28,15 +29,16 @@ T = TypeVar("T")
 async def first_of(endpoints: Sequence[Endpoint], ask: Callable[[Endpoint], Awaitable[T | Obstacle]]) -> T | Obstacles:
     """Ask in order, the next one as soon as the last failed or is slow; the first that has it wins.
 
-    At most MAX_BACKENDS are asked, beside those that refuse the connection: stale keys must not hide a live backend.
+    Not more than MAX_BACKENDS are waited for, beside those that answer at once that they do not have it: stale keys, or
+    the backends of an older release, must not hide the one that has it. Where all that answer lack what is wanted, what
+    the first of them raised, NotFound or CannotCall, is raised.
     """
     waiting = list(endpoints)
     running: dict[asyncio.Task[T | Obstacle], Endpoint] = {}
-    failed: dict[Endpoint, Obstacle] = {}
+    failed: dict[Endpoint, Obstacle | LbctlError] = {}
     try:
         while waiting or running:
-            tried = len(running) + sum(obstacle.kind is not Kind.REFUSED for obstacle in failed.values())
-            if waiting and tried < MAX_BACKENDS:
+            if waiting and _may_go_on(len(running), failed.values()):
                 endpoint = waiting.pop(0)
                 running[asyncio.ensure_future(ask(endpoint))] = endpoint
             elif not running:
@@ -44,15 +46,38 @@ async def first_of(endpoints: Sequence[Endpoint], ask: Callable[[Endpoint], Awai
             patience = STAGGER_S if waiting else None
             done, _ = await asyncio.wait(running, timeout=patience, return_when=asyncio.FIRST_COMPLETED)
             for task in done:
-                endpoint, answer = running.pop(task), task.result()
-                if not isinstance(answer, Obstacle):
+                endpoint, answer = running.pop(task), _answer(task)
+                if not isinstance(answer, Obstacle | LbctlError):
                     return answer
                 failed[endpoint] = answer
     finally:
         for task in running:
             task.cancel()
         await asyncio.gather(*running, return_exceptions=True)
-    return {endpoint: failed[endpoint] for endpoint in endpoints if endpoint in failed}
+    return _obstacles({endpoint: failed[endpoint] for endpoint in endpoints if endpoint in failed})
+
+
+def _answer(task: asyncio.Task[T | Obstacle]) -> T | Obstacle | LbctlError:
+    """What came of a question; that a backend does not have what is wanted is an answer, too."""
+    try:
+        return task.result()
+    except (NotFound, CannotCall) as lacking:
+        return lacking
+
+
+def _may_go_on(running: int, failed: Collection[Obstacle | LbctlError]) -> bool:
+    """Whether one more may be asked."""
+    obstacles = [each for each in failed if isinstance(each, Obstacle)]
+    refused = sum(each.kind is Kind.REFUSED for each in obstacles)
+    slow = sum(each.kind not in (Kind.REFUSED, Kind.UNIMPLEMENTED) for each in obstacles)
+    return running + slow < MAX_BACKENDS and running + len(failed) - refused < MAX_ANSWERS
+
+
+def _obstacles(failed: Mapping[Endpoint, Obstacle | LbctlError]) -> Obstacles:
+    lacking = next((each for each in failed.values() if isinstance(each, LbctlError)), None)
+    if lacking is not None:
+        raise lacking
+    return {endpoint: each for endpoint, each in failed.items() if isinstance(each, Obstacle)}
 
 
 async def conversing(

@@ -5,8 +5,9 @@ from __future__ import annotations
 from contextlib import AsyncExitStack, ExitStack
 
 import pytest
+from google.protobuf.descriptor_pb2 import FileDescriptorProto
 
-from lbctl.errors import CannotCall
+from lbctl.errors import CannotCall, NotFound
 from lbctl.model import Endpoint
 from lbctl.rpc.schemas.reflection import load_method
 from tests.rpc.servers import (
@@ -142,3 +143,20 @@ async def test_backends_after_a_bad_one_are_asked() -> None:
         good = await stack.enter_async_context(serving(reflecting(ECHO, V1ALPHA)))
         found = await load_method([refused, bare, silent, good], "Say", timeout_s=5)
     assert (found.backend, found.protocol) == (good, "v1alpha")
+
+
+async def test_a_method_is_found_at_whichever_backend_has_it() -> None:
+    old = {name: FileDescriptorProto.FromString(file.SerializeToString()) for name, file in echo_files().items()}
+    del old["test/echo.proto"].service[0].method[:]
+    half = {name: file for name, file in echo_files().items() if name == "test/echo.proto"}
+    async with AsyncExitStack() as stack:
+        older = await stack.enter_async_context(serving(reflecting(Reflection(old, ["test.Echo", V1]), V1)))
+        lacking = await stack.enter_async_context(serving(reflecting(Reflection(half, ["test.Echo", V1]), V1)))
+        bare = [await stack.enter_async_context(serving()) for _ in range(7)]
+        good = await stack.enter_async_context(serving(reflecting(ECHO, V1)))
+        found = await load_method([older, lacking, *bare, good], "Echo/Say", timeout_s=5)
+        with pytest.raises(NotFound, match='no method "Echo/Sya"'):
+            await load_method([older, *bare, good], "Echo/Sya", timeout_s=5)
+        with pytest.raises(CannotCall, match=r"needs test\.Text, which"):
+            await load_method([bare[0], lacking, older], "Echo/Say", timeout_s=5)
+    assert found.backend == good
