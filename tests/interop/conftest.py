@@ -1,90 +1,61 @@
-"""The interoperability service in a process of its own, by each implementation that is here."""
+"""The services of these tests in processes of their own, by each implementation that is here."""
 
 from __future__ import annotations
 
-import shutil
-import subprocess
 import sys
 from collections.abc import Iterator
-from contextlib import contextmanager
-from pathlib import Path
 
 import pytest
 
 from lbctl.model import Endpoint
-
-ROOT = Path(__file__).parents[2]
-GO_SERVER = Path(__file__).with_name("goserver")
-NODE_SERVER = Path(__file__).with_name("nodeserver")
-BUILD_S = 300.0
-INSTALL_S = 120.0
-
-
-@contextmanager
-def serving(command: list[str]) -> Iterator[Endpoint]:
-    """Run a server that prints its port, and ends when its input does."""
-    with subprocess.Popen(command, cwd=ROOT, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) as process:
-        assert process.stdin is not None
-        assert process.stdout is not None
-        try:
-            yield Endpoint("127.0.0.1", int(process.stdout.readline()))
-        finally:
-            process.stdin.close()
-            try:
-                process.wait(10)
-            except subprocess.TimeoutExpired:
-                process.kill()
+from tests.interop import foreign
+from tests.interop.foreign import built, described, serving
 
 
 @pytest.fixture(scope="session")
 def go_binary(tmp_path_factory: pytest.TempPathFactory) -> str:
     """Build the Go server; skips where that cannot be done."""
-    go = shutil.which("go")
-    if go is None:
-        pytest.skip("no Go compiler here")
-    binary = tmp_path_factory.mktemp("go") / "interop"
-    built = subprocess.run(
-        [go, "build", "-o", str(binary), "."],
-        cwd=GO_SERVER,
-        capture_output=True,
-        text=True,
-        timeout=BUILD_S,
-        check=False,
-    )
-    if built.returncode:
-        pytest.skip(f"the Go server cannot be built here: {built.stderr[-300:]}")
-    return str(binary)
+    return str(built(tmp_path_factory, "go", foreign.go) / "server")
 
 
 @pytest.fixture(scope="session")
-def node_endpoint(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Endpoint]:
-    """Give the address of the server on @grpc/grpc-js; skips where it cannot be installed."""
-    node, npm = shutil.which("node"), shutil.which("npm")
-    if node is None or npm is None:
-        pytest.skip("no Node.js here")
-    packages = tmp_path_factory.mktemp("node")
-    shutil.copy(NODE_SERVER / "package.json", packages)
-    try:
-        done = subprocess.run(
-            [npm, "install", "--no-audit", "--no-fund"],
-            cwd=packages,
-            capture_output=True,
-            text=True,
-            timeout=INSTALL_S,
-            check=False,
-        )
-    except subprocess.TimeoutExpired:
-        pytest.skip("the packages of Node.js cannot be had here")
-    if done.returncode:
-        pytest.skip(f"the packages of Node.js cannot be had here: {done.stderr[-300:]}")
-    with serving([node, str(NODE_SERVER / "server.js"), str(packages)]) as address:
-        yield address
+def zoo_file(tmp_path_factory: pytest.TempPathFactory) -> str:
+    """Give a file with the descriptors of zoo.proto."""
+    return described(tmp_path_factory.mktemp("zoo") / "zoo.binpb")
 
 
 @pytest.fixture(scope="session")
-def go_endpoint(go_binary: str) -> Iterator[Endpoint]:
-    """Give the address of the server on grpc-go."""
-    with serving([go_binary]) as address:
+def go_command(go_binary: str, zoo_file: str) -> list[str]:
+    """Tell how the server on grpc-go is started."""
+    return [go_binary, zoo_file]
+
+
+@pytest.fixture(scope="session")
+def node_command(tmp_path_factory: pytest.TempPathFactory) -> list[str]:
+    """Tell how the server on @grpc/grpc-js is started; skips where its packages cannot be had."""
+    packages = built(tmp_path_factory, "node", foreign.node)
+    return ["node", str(foreign.HERE / "nodeserver" / "server.js"), str(packages)]
+
+
+@pytest.fixture(scope="session")
+def java_command(tmp_path_factory: pytest.TempPathFactory, zoo_file: str) -> list[str]:
+    """Tell how the server on grpc-java is started; skips where its packages cannot be had."""
+    packages = built(tmp_path_factory, "java", foreign.java) / "lib" / "*"
+    source = foreign.HERE / "javaserver" / "ZooServer.java"
+    # It lives for a second: the better of Java's two compilers would not pay.
+    return ["java", "-XX:TieredStopAtLevel=1", "-cp", str(packages), str(source), zoo_file]
+
+
+@pytest.fixture(scope="session")
+def rust_command(tmp_path_factory: pytest.TempPathFactory) -> list[str]:
+    """Tell how the server on tonic is started; skips where nobody asks for it, or it cannot be built."""
+    return [str(built(tmp_path_factory, "rust", foreign.rust) / "server")]
+
+
+@pytest.fixture(scope="session", params=["go", "node", "java", "rust"])
+def zoo(request: pytest.FixtureRequest) -> Iterator[Endpoint]:
+    """Give the address of a server of zoo.proto, by each implementation in turn."""
+    with serving(request.getfixturevalue(f"{request.param}_command")) as address:
         yield address
 
 

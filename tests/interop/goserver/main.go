@@ -1,4 +1,5 @@
-// The interoperability service on grpc-go: prints its port, ends when its input does.
+// The interoperability service on grpc-go, with its health and server reflection: prints its port, ends when its input
+// does. Given a descriptor set of zoo.proto it offers that service as well.
 package main
 
 import (
@@ -13,6 +14,8 @@ import (
 	"google.golang.org/grpc"
 	"google.golang.org/grpc/codes"
 	_ "google.golang.org/grpc/encoding/gzip"
+	"google.golang.org/grpc/health"
+	"google.golang.org/grpc/health/grpc_health_v1"
 	pb "google.golang.org/grpc/interop/grpc_testing"
 	"google.golang.org/grpc/reflection"
 	"google.golang.org/grpc/status"
@@ -106,6 +109,14 @@ func main() {
 	}
 	service := grpc.NewServer()
 	pb.RegisterTestServiceServer(service, server{})
+	if len(os.Args) > 1 {
+		offered, err := newZoo(os.Args[1])
+		if err != nil {
+			log.Fatal(err)
+		}
+		service.RegisterService(offered.described(), nil)
+	}
+	grpc_health_v1.RegisterHealthServer(service, health.NewServer())
 	reflection.Register(service)
 	fmt.Println(listener.Addr().(*net.TCPAddr).Port)
 	go func() {
