@@ -3,8 +3,8 @@
 An expression is read once and its fields and types are checked against the reply's schema; what is left is a closure.
 It has Python's spelling for literals, ``and or not``, comparisons (chains and ``in`` too), ``+ - * / %``, fields,
 indices, ``len(x)`` and ``has(resp.field)``, and nothing else: no name but ``resp`` (also ``true false null``), no call
-of anything, no loop. An enum is compared with the name of a value, or its number. ``resp["[pkg.name]"]`` is an
-extension; of an Any, ``resp.detail["[pkg.Type]"]`` is what it holds.
+of anything, no loop. An enum is compared with the name of a value, or its number; messages of protobuf's own with what
+JSON writes for them. ``resp["[pkg.name]"]`` is an extension; of an Any, ``resp.detail["[pkg.Type]"]`` is what it holds.
 """
 
 from __future__ import annotations
@@ -18,8 +18,8 @@ from google.protobuf.message_factory import GetMessageClass
 
 from lbctl.errors import UsageError
 from lbctl.model import Code, Origin, Reply
-from lbctl.rpc.messages.check_brackets import OtherType
-from lbctl.rpc.messages.check_terms import Mistake, term
+from lbctl.rpc.messages.check_kinds import Mistake, OtherType
+from lbctl.rpc.messages.check_terms import term
 from lbctl.rpc.schemas.schema import Method
 
 LONGEST: Final = 1000
@@ -50,7 +50,7 @@ def compile_check(text: str, method: Method, option: str = OPTION) -> Judge:
                     return _as(false, reply)
         except DecodeError:
             return _as(unreadable, reply)
-        except (LookupError, ArithmeticError) as error:
+        except (LookupError, ArithmeticError, TypeError) as error:
             return _as(false._replace(reason=f"{false.reason} ({_why(error)})"), reply)
         return reply
 
@@ -71,6 +71,8 @@ def _why(error: Exception) -> str:
             return "no such key"
         case ZeroDivisionError():
             return "division by zero"
+        case TypeError():
+            return "text in it is not UTF-8"
     return "number too large"
 
 

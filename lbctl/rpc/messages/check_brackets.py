@@ -8,12 +8,8 @@ from typing import Any, NamedTuple
 from google.protobuf.descriptor import Descriptor
 from google.protobuf.message import Message
 
-from lbctl.rpc.messages.check_kinds import Kind, kind_of, message_kind
+from lbctl.rpc.messages.check_kinds import Kind, OtherType, kind_of, message_kind
 from lbctl.rpc.messages.kinds import ANY, contents, find_type, type_name
-
-
-class OtherType(LookupError):
-    """An Any does not hold what a check takes out of it."""
 
 
 class Bracketed(NamedTuple):

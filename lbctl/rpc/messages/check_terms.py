@@ -5,26 +5,32 @@ from __future__ import annotations
 import ast
 import operator
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
 from difflib import get_close_matches
 from typing import Any, Final
 
 from lbctl.rpc.messages.check_brackets import bracketed
+from lbctl.rpc.messages.check_free import free_part, is_free_part
 from lbctl.rpc.messages.check_kinds import (
     BOOL,
     BYTES,
     FLOAT,
     INT,
+    LITERALS,
     NULL,
     NUMBERS,
     STR,
     Kind,
+    Mistake,
+    Term,
+    Value,
+    as_shown,
+    constant,
     field_of,
     kind_of,
     message_kind,
 )
-
-Value = Callable[[Any], Any]
+from lbctl.rpc.messages.check_pairs import beside, comparable, paired
+from lbctl.rpc.messages.mistake import one_of
 
 _ORDERS: Final[Mapping[type, Callable[[Any, Any], bool]]] = {
     ast.Lt: operator.lt,
@@ -40,29 +46,6 @@ _SUMS: Final[Mapping[type, Callable[[Any, Any], Any]]] = {
     ast.Mod: operator.mod,
 }
 _NAMES: Final[Mapping[str, bool | None]] = {"true": True, "false": False, "null": None}
-_LITERALS: Final[Mapping[type, Kind]] = {bool: BOOL, int: INT, float: FLOAT, str: STR, bytes: BYTES, type(None): NULL}
-
-
-class Mistake(Exception):
-    """What is wrong with an expression, and at which byte of it."""
-
-    def __init__(self, node: ast.expr, text: str) -> None:
-        super().__init__(text)
-        last = isinstance(node, ast.Attribute) and node.end_col_offset  # the name is what is wrong, not what is before
-        self.at: int = last - len(node.attr) if last else node.col_offset  # type: ignore[attr-defined]
-
-
-@dataclass(frozen=True, slots=True)
-class Term:
-    """Part of an expression: its type and its value; ``literal`` is the value itself where no reply decides it.
-
-    ``present`` tells whether a field is set, where the schema can tell.
-    """
-
-    kind: Kind
-    value: Value
-    literal: Any = None
-    present: Value | None = None
 
 
 def term(node: ast.expr, root: Any) -> Term:  # noqa: ANN401 - protobuf's descriptors have no stable type
@@ -85,18 +68,14 @@ def _name(node: ast.Name, root: Any) -> Term:  # noqa: ANN401
     if node.id == "resp":
         return Term(message_kind(root), lambda message: message)
     if node.id in _NAMES:
-        return _constant(_NAMES[node.id])
+        return constant(_NAMES[node.id])
     raise Mistake(node, f"unknown name {node.id!r} (the reply is resp; text needs quotes)")
 
 
-def _constant(value: object) -> Term:
-    return Term(_LITERALS[type(value)], lambda _: value, value)
-
-
 def _literal(node: ast.Constant, root: Any) -> Term:  # noqa: ANN401
-    if type(node.value) not in _LITERALS:
+    if type(node.value) not in LITERALS:
         raise Mistake(node, f"{node.value!r} is nothing a reply could hold")
-    return _constant(node.value)
+    return constant(node.value)
 
 
 def _list(node: ast.List | ast.Tuple, root: Any) -> Term:  # noqa: ANN401
@@ -122,13 +101,16 @@ def _field(node: ast.expr, of: Term, name: str) -> Term:
     field = field_of(of.kind.type, name)
     if field is None:
         near = get_close_matches(name, of.kind.type.fields_by_name, n=1)
-        meant = f"did you mean {near[0]!r}?" if near else f"it has {', '.join(of.kind.type.fields_by_name) or 'none'}"
+        meant = (
+            f"did you mean {near[0]!r}?" if near else f"it has {one_of(list(of.kind.type.fields_by_name)) or 'none'}"
+        )
         raise Mistake(node, f"{of.kind} has no field {name!r}; {meant}")
     read, inner = operator.attrgetter(field.name), of.value
     is_set: Value | None = None
     if field.has_presence:
         is_set = lambda message: inner(message).HasField(field.name)  # noqa: E731
-    return Term(kind_of(field), lambda message: read(inner(message)), present=is_set)
+    kind = kind_of(field)
+    return Term(kind, as_shown(kind, lambda message: read(inner(message))), present=is_set)
 
 
 def _in_brackets(node: ast.expr, of: Term, name: str) -> Term:
@@ -138,7 +120,7 @@ def _in_brackets(node: ast.expr, of: Term, name: str) -> Term:
         raise Mistake(node, error.args[0]) from None
     inner = of.value
     present = None if is_there is None else lambda message: is_there(inner(message))
-    return Term(kind, lambda message: read(inner(message)), present=present)
+    return Term(kind, as_shown(kind, lambda message: read(inner(message))), present=present)
 
 
 def _subscript(node: ast.Subscript, root: Any) -> Term:  # noqa: ANN401
@@ -146,11 +128,13 @@ def _subscript(node: ast.Subscript, root: Any) -> Term:  # noqa: ANN401
     if isinstance(node.slice, ast.Slice):
         raise Mistake(node.slice, "slices are not known, only one index")
     at = term(node.slice, root)
+    if is_free_part(of.kind, at.literal):
+        return free_part(of, at.literal)
     if of.kind.name == "message" and isinstance(at.literal, str):
         return _field(node, of, at.literal)  # resp["from"]: a field whose name is a word of the language
     if of.kind.name == "map":
         assert of.kind.key is not None
-        if not _comparable(of.kind.key, at):
+        if not comparable(of.kind.key, at.kind):
             raise Mistake(node.slice, f"the keys of this map are {of.kind.key}, not {at.kind}")
         return _looked_up(of, at)
     if of.kind.name != "list":
@@ -176,7 +160,7 @@ def _looked_up(of: Term, at: Term) -> Term:
             raise KeyError(wanted)
         return entries[wanted]
 
-    return Term(of.kind.element, found)
+    return Term(of.kind.element, as_shown(of.kind.element, found))
 
 
 def _call(node: ast.Call, root: Any) -> Term:  # noqa: ANN401
@@ -248,9 +232,7 @@ def _link(node: ast.expr, how: ast.cmpop, left: Term, right: Term) -> Value:
         return _membership(node, left, right, wanted=isinstance(how, ast.In))
     if isinstance(how, ast.Is | ast.IsNot):
         raise Mistake(node, "compare with == or !=")
-    left, right = _named(node, left, right), _named(node, right, left)
-    if not _comparable(left.kind, right):
-        raise Mistake(node, f"{left.kind} cannot be compared with {right.kind}{_advice(left, right)}")
+    left, right = paired(node, left, right)
     one, other = left.value, right.value
     if isinstance(how, ast.Eq):
         return lambda message: one(message) == other(message)
@@ -264,43 +246,17 @@ def _link(node: ast.expr, how: ast.cmpop, left: Term, right: Term) -> Value:
 
 def _membership(node: ast.expr, left: Term, right: Term, *, wanted: bool) -> Value:
     holder = right.kind
+    if isinstance(right.literal, list) and None not in right.literal:
+        pairs = [paired(node, left, constant(each)) for each in right.literal]
+        return lambda message: any(one.value(message) == other.value(message) for one, other in pairs) is wanted
     inside = {"list": holder.element, "map": holder.key, "str": STR, "bytes": BYTES}.get(holder.name)
     if inside is None:
         raise Mistake(node, f"nothing can be in {holder}")
-    if left.kind.name == "enum" and right.literal is not None:
-        numbers = [_named(node, _constant(each), left).literal for each in right.literal]
-        right = Term(Kind("list", element=left.kind), lambda _: numbers)
-        inside = left.kind
-    if inside is not NULL and not _comparable(inside, left):
+    left = beside(node, left, Term(inside, right.value))
+    if inside is not NULL and not comparable(inside, left.kind):
         raise Mistake(node, f"{left.kind} cannot be in {holder}")
     one, other = left.value, right.value
     return lambda message: (one(message) in other(message)) is wanted
-
-
-def _named(node: ast.expr, found: Term, beside: Term) -> Term:
-    """The name of an enum's value, beside such an enum, as its number."""
-    if beside.kind.name != "enum" or not isinstance(found.literal, str):
-        return found
-    values = beside.kind.type.values_by_name
-    if found.literal not in values:
-        near = get_close_matches(found.literal.upper(), values, n=1)
-        meant = f"did you mean {near[0]!r}?" if near else f"it has {', '.join(list(values)[:10])}"
-        raise Mistake(node, f"{beside.kind.type.full_name} has no value {found.literal!r}; {meant}")
-    number = values[found.literal].number
-    return Term(beside.kind, lambda _: number, number)
-
-
-def _comparable(kind: Kind, other: Term) -> bool:
-    if kind.name in ("message", "map", "null") or other.kind.name in ("message", "map", "null"):
-        return False
-    if kind.name == "list" and other.kind.name == "list":
-        return True
-    numbers = {each.name for each in NUMBERS} | {"enum"}
-    return kind.name == other.kind.name or {kind.name, other.kind.name} <= numbers
-
-
-def _advice(left: Term, right: Term) -> str:
-    return " (ask has(resp.field))" if NULL in (left.kind, right.kind) else ""
 
 
 _BUILDERS: Final[Mapping[type, Callable[[Any, Any], Term]]] = {
