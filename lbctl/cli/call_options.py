@@ -30,7 +30,7 @@ class WhoFlags(Flags):
         str | None,
         option(
             "--backend",
-            text="call this one of the service's backends, whatever a policy would say",
+            text="call this one of the service's backends, by address, key, id, host or port; no policy is asked",
             metavar="ADDRESS",
             panel=_WHO,
             parse=parse_where,

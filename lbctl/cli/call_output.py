@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Final
 
 from lbctl.cli.options import detail
 from lbctl.cli.suggestions import again
+from lbctl.cli.talking import say
 
 if TYPE_CHECKING:
     from lbctl.cli.call_input import Prompt
@@ -104,4 +105,4 @@ class CallPrinter:
     def _say(self, line: str) -> None:
         if self._prompt is not None:
             self._prompt.hide()
-        print(line, file=sys.stderr, flush=True)  # noqa: T201
+        say(line)

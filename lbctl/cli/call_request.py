@@ -89,6 +89,8 @@ def build(
 
 def target_of(service: str | None, method: str | None, settings: Settings, *, direct: bool) -> tuple[str, str]:
     """SERVICE and METHOD; raises UsageError where one is missing."""
+    if direct and method is None and service is not None and "/" not in service:
+        return "backends", service  # no call without a METHOD, and its backends need no name
     same = suggestions.again(settings)
     named, method = split_target(service, method, direct=direct, look=same.command("ls"), command="call")
     if method is None:

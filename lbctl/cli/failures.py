@@ -9,6 +9,7 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
+from lbctl.cli.talking import say
 from lbctl.errors import ExitCode, LbctlError, UsageError
 
 if TYPE_CHECKING:
@@ -159,12 +160,12 @@ def _temporary(lines: str) -> str:
 def _say(message: str, hint: str) -> None:
     try:
         first, *more = message.split("\n")
-        print(f"error: {_one_line(first)}", file=sys.stderr)  # noqa: T201
+        say(f"error: {_one_line(first)}")
         for line in more:
             # Such as the text and the mark below it; never at the left edge, where only lbctl itself speaks.
             print(_line_below(line), file=sys.stderr)  # noqa: T201
         if hint:
-            print(f"hint: {_one_line(hint)}", file=sys.stderr)  # noqa: T201
+            say(f"hint: {_one_line(hint)}")
     except BrokenPipeError:
         pass
 

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-import sys
 from collections.abc import Iterable, Sequence
 
 from lbctl.cli.settings import Settings
+from lbctl.cli.talking import say
 
 
 def hidden_note(hidden: Sequence[str]) -> list[str]:
@@ -19,4 +19,4 @@ def print_result(text: str, notes: Iterable[str], settings: Settings) -> None:
         print(text, flush=True)  # noqa: T201
     if not settings.quiet:
         for note in notes:
-            print(note, file=sys.stderr)  # noqa: T201
+            say(note)

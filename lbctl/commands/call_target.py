@@ -17,11 +17,12 @@ from lbctl.commands.called_service import called_service
 from lbctl.commands.calling import Calling, Payload, described, kind_of, undescribed
 from lbctl.commands.finding import learn
 from lbctl.commands.hammer import Tell
+from lbctl.commands.named_backend import named_backend
 from lbctl.commands.reach import Reach, Reaching, ready_for
 from lbctl.commands.rewriting import Where
 from lbctl.discovery.backends import distinct
 from lbctl.discovery.weight_limits import WeightLimits
-from lbctl.errors import NotFound, UsageError
+from lbctl.errors import UsageError
 from lbctl.etcd.client import Etcd
 from lbctl.load.single import Called, Done
 from lbctl.model import Instance, Service
@@ -37,14 +38,13 @@ if TYPE_CHECKING:
 
 DEFAULT_TIMEOUT_NS: Final = 20_000_000_000
 _SCHEMA_TIMEOUT_S: Final = 3.0
-_KNOWN: Final = 5  # addresses that an error names
 
 
 @dataclass(frozen=True, slots=True)
 class CallRequest:
     """Calls as they were asked for.
 
-    ``backend`` is the address or key of the only one that is called; else ``policy`` picks. ``repeat`` None makes one
+    ``backend`` names the only one that is called; else ``policy`` picks. ``repeat`` None makes one
     call for each request that is given. ``each``: all backends are called, also those that cannot be connected to.
     ``timeout_s`` 0 is no deadline, and None 20 seconds, or none where messages are sent as somebody writes them.
     ``keep``: what comes back is in the result. ``defaults``: replies are shown with fields that are not set. ``reads``:
@@ -149,17 +149,9 @@ async def targeted(
 
 def _meant(service: Service, request: CallRequest) -> Sequence[Instance]:
     """The backends that may be called, in key order, an address once."""
-    known = sorted(distinct(service.instances), key=lambda each: each.identity)
     if request.backend is None:
-        return known
-    found = [each for each in service.instances if request.backend in (each.address, each.key)]
-    if not found:
-        addresses = ", ".join(each.address for each in known[:_KNOWN])
-        raise NotFound(
-            f'"{service.name}" has no backend {request.backend}',
-            f"it has: {addresses}; any other address: --backends {request.backend}",
-        )
-    return found[:1]
+        return sorted(distinct(service.instances), key=lambda each: each.identity)
+    return [named_backend(service, request.backend)]
 
 
 @dataclass(frozen=True, slots=True)

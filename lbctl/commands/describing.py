@@ -8,9 +8,9 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Final, Generic, TypeVar
 
 from lbctl.commands.called_service import called_service
+from lbctl.commands.named_backend import named_backend
 from lbctl.commands.rewriting import Where
 from lbctl.discovery.backends import distinct
-from lbctl.errors import NotFound
 from lbctl.model import Endpoint, Instance, Service
 
 if TYPE_CHECKING:
@@ -28,7 +28,7 @@ T = TypeVar("T")
 class Asked:
     """Who is to describe: the ``schema`` of files, else the backends that are ``given``, else those of the service.
 
-    ``backend`` is the address, or the key, of the only one of these that is asked.
+    ``backend`` names the only one of these that is asked.
     """
 
     where: Where
@@ -118,8 +118,4 @@ def _chosen(service: Service, asked: Asked) -> Sequence[Instance]:
     """The backends to ask, an address once."""
     if asked.backend is None:
         return distinct(service.instances)
-    found = [each for each in service.instances if asked.backend in (each.address, each.key)]
-    if not found:
-        known = ", ".join(each.address for each in distinct(service.instances)[:5])
-        raise NotFound(f'"{service.name}" has no backend {asked.backend}', f"it has: {known}")
-    return found[:1]
+    return [named_backend(service, asked.backend)]

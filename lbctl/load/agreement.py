@@ -58,6 +58,14 @@ class Agreement:
     ignored: tuple[str, ...] = field(default=())
 
     @property
+    def unmet(self) -> tuple[str, ...]:
+        """The fields to be ignored that no reply has."""
+        values = [_said(each.done) for each in self.asked if each.done is not None and each.is_ok]
+        return tuple(
+            path for path in self.ignored if all(without(one, [tuple(path.split("."))]) == one for one in values)
+        )
+
+    @property
     def failed(self) -> int:
         """How many have no OK reply."""
         return sum(not each.is_ok for each in self.asked)

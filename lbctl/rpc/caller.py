@@ -55,6 +55,12 @@ class _Pending:
         outbox = self.request.stream.outbox if self.request.stream is not None else None
         return self.attempts == 1 and (outbox is None or not outbox.taken)
 
+    def told(self, reply: Reply) -> Reply:
+        """The end of a call that was not processed, and why it is not sent again, where that is due to its messages."""
+        if self.attempts > 1 or self.may_repeat:
+            return reply
+        return reply._replace(reason=f"{reply.reason}; not sent again, as its messages are not kept")
+
     def end(self, reply: Reply) -> None:
         if not self.future.done():
             self.future.set_result(Result(reply, self.attempts))
@@ -257,7 +263,7 @@ class Caller:
                 call.attempts += 1
                 self._again(call, now_ns)
             else:
-                call.end(reply)
+                call.end(call.told(reply))
         for call in unsent:
             assert isinstance(call, _Pending)
             self._again(call, now_ns)

@@ -78,8 +78,11 @@ def _why(picked: Picked, look: Look) -> Iterator[str]:
     words = f"{picked.policy} pick {picked.number:,}"
     if picked.weight is not None:
         words += f", weight {picked.weight[0]:g}/{picked.weight[1]:g}"
-    if picked.explanation is not None and picked.explanation.hash_key is not None:
-        words += f", key {look.show(picked.explanation.hash_key)}"
+    told = picked.explanation
+    if told is not None and told.hash_key is not None:
+        words += f", key {look.show(told.hash_key)}"
+    elif told is not None and picked.weight is None:
+        words += f": {look.show(told.text)}"
     yield words
 
 

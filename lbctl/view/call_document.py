@@ -41,9 +41,9 @@ def call_record(done: Done) -> Document:
         "attempts": done.attempts,
         "sent": reply.sent if done.streams else 1,
         "received": reply.received if done.streams else len(done.answers),
-        "metadata": _fields(done.metadata, done.sensitive),
-        "headers": _fields(reply.headers, done.sensitive),
-        "trailers": _fields(reply.metadata, done.sensitive),
+        "metadata": fields_record(done.metadata, done.sensitive),
+        "headers": fields_record(reply.headers, done.sensitive),
+        "trailers": fields_record(reply.metadata, done.sensitive),
         "replies": [each.value for each in done.answers],
     }
 
@@ -81,5 +81,6 @@ def _pick(picked: Picked) -> Mapping[str, Any] | None:
     }
 
 
-def _fields(fields: Headers, sensitive: frozenset[bytes]) -> list[Mapping[str, str]]:
+def fields_record(fields: Headers, sensitive: frozenset[bytes]) -> list[Mapping[str, str]]:
+    """Fields that are metadata; values of secrets are hidden."""
     return [{"name": name, "value": value} for name, value in shown_fields(fields, sensitive)]

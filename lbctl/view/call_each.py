@@ -7,7 +7,7 @@ from typing import Any, Final, NamedTuple
 
 from lbctl.load.agreement import MISSING, Agreement, Asked, Difference
 from lbctl.view.call import error_text, status
-from lbctl.view.call_document import status_record
+from lbctl.view.call_document import fields_record, status_record
 from lbctl.view.figures import Document
 from lbctl.view.metadata import metadata_cell
 from lbctl.view.output import as_csv, as_json_text
@@ -59,7 +59,7 @@ def groups_table(found: Agreement, look: Look) -> Rendered:
         Column("ON", lambda each: Cell(each.members), numeric=True),
         *([Column("FIELD", lambda each: Cell(each.path, "warn"), shrink_to=16)] if several else []),
         Column("SAYS", lambda each: Cell(each.here), shrink_to=20, cut="right"),
-        *([Column("MOST SAY", lambda each: Cell(each.usual), keep=1, shrink_to=16, cut="right")] if several else []),
+        *([Column("A SAYS", lambda each: Cell(each.usual), keep=1, shrink_to=16, cut="right")] if several else []),
     ]
     return _rendered(columns, list(_lines(found)), look)
 
@@ -86,7 +86,8 @@ def each_note(found: Agreement) -> str:
         parts.append("all reply alike" if groups == 1 else f"{groups} different replies")
     if found.ignored:
         parts.append(f"ignoring {', '.join(map(clean, found.ignored))}")
-    return ", ".join(parts)
+    unmet = f" (no reply has {', '.join(map(clean, found.unmet))})" if found.unmet and found.groups else ""
+    return ", ".join(parts) + unmet
 
 
 def each_hint(found: Agreement) -> str:
@@ -138,6 +139,8 @@ def _backend(asked: Asked, found: Agreement) -> Document:
         **{name: _text(asked, name) for name in _LABELS},
         "ok": asked.is_ok,
         "status": None if done is None else status_record(done),
+        "headers": [] if done is None else fields_record(done.reply.headers, done.sensitive),
+        "trailers": [] if done is None else fields_record(done.reply.metadata, done.sensitive),
         "error": None if asked.is_ok else _error(asked),
         "latency_ms": _ms(asked),
         "reply": found.group_of(instance) or None,

@@ -64,10 +64,25 @@ async def test_a_policy_may_be_chosen_and_picks_by_a_key(demo: Standing) -> None
     assert "  rendezvous pick 2, key carts-17  OK " in first.err
 
 
+async def test_a_policy_that_goes_by_no_weight_and_no_key_tells_its_reason(demo: Standing) -> None:
+    ended = await lbctl("call", "echo", "Say", "--policy", "random", etcd=demo.etcd)
+    assert "  random pick 1: drawn from 3 backends, each with the same chance  OK " in ended.err
+
+
+async def test_a_lone_word_beside_backends_is_the_method() -> None:
+    async with called() as address:
+        ended = await lbctl("call", "--backends", address, "Say", *said("hi"))
+        unknown = await lbctl("call", "--backends", address, "Sya")
+    assert (ended.status, json.loads(ended.out)["message"]) == (0, "hi")
+    assert (unknown.status, unknown.err) == (4, 'error: no method "Sya"\nhint: did you mean test.Echo/Say?\n')
+
+
 async def test_a_backend_may_be_named_and_no_policy_is_asked(demo: Standing) -> None:
     ended = await lbctl("call", "echo", "Say", "--backend", demo.backends[2], etcd=demo.etcd)
     assert json.loads(ended.out)["backend"] == demo.backends[2]
     assert ended.err.startswith(f"-> {demo.backends[2]}  OK ")
+    by_port = await lbctl("call", "echo", "Say", "--backend", demo.backends[1].partition(":")[2], etcd=demo.etcd)
+    assert json.loads(by_port.out)["backend"] == demo.backends[1]
     nobody = await lbctl("call", "echo", "Say", "--backend", "127.0.0.1:1", etcd=demo.etcd)
     assert (nobody.status, nobody.out) == (4, "")
     assert nobody.err.startswith('error: "echo" has no backend 127.0.0.1:1\nhint: it has: 127.0.0.1:')

@@ -37,6 +37,8 @@ async def test_a_fleet_that_replies_alike_is_whole(demo: Standing) -> None:
         (address, "OK", "A") for address in demo.backends
     )
     assert lines[5:] == [["REPLY", "ON", "SAYS"], ["A", "3", '{"message":', '"hi"}']]
+    typo = await lbctl(*all_of, "--ignore", "backend,sequence,mesage", etcd=demo.etcd)
+    assert typo.err.endswith(", ignoring backend, sequence, mesage (no reply has mesage)\n")
     apart = await lbctl(*all_of, etcd=demo.etcd)
     assert apart.status == 1
     assert "3 different replies" in apart.err
@@ -79,6 +81,7 @@ async def test_failed_calls_are_shown_with_their_reasons() -> None:
     (backend,) = document(ended)["backends"]
     assert (ended.status, backend["status"]["name"], backend["reply"]) == (1, "NOT_FOUND", None)
     assert backend["error"] == "NOT_FOUND: no such cart"
+    assert {"name": "x-served-by", "value": "b1"} in backend["headers"]
     assert backend["status"]["details"][0]["reason"] == "CART_GONE"
     assert streamed.status == 0
     assert '[{"count": "1"}, {"count": "2"}, {"count": "3"}]' in streamed.out

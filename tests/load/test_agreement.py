@@ -90,3 +90,9 @@ def test_fields_are_ignored_by_their_paths(path: str, left: object) -> None:
 def test_there_are_names_for_more_replies_than_letters() -> None:
     groups = grouped([said(place, place) for place in range(28)])
     assert [each.name for each in groups][24:] == ["Y", "Z", "AA", "AB"]
+
+
+def test_fields_that_no_reply_has_are_known() -> None:
+    asked = (said(0, {"a": {"b": 1}, "snakeCase": 2}), said(1, code=Code.NOT_FOUND))
+    found = Agreement("s", "S/M", "unary", "v1", asked, grouped(asked), ("a.b", "a.c", "snake_case", "d"))
+    assert found.unmet == ("a.c", "d")

@@ -9,7 +9,7 @@ from typing import Any
 
 import grpc
 
-from lbctl.model import Code, Endpoint, Origin
+from lbctl.model import Code, Endpoint, Origin, Reply
 from lbctl.rpc.caller import Caller, Result
 from lbctl.rpc.options import ConnectionOptions
 from lbctl.wire.limits import Limits
@@ -17,6 +17,8 @@ from lbctl.wire.outbox import Outbox
 from lbctl.wire.request import Request, Stream
 from tests.fakes import quiet_loop, turns, until
 from tests.rpc.servers import refused_port, serving
+from tests.scripted import Connection, ScriptedServer
+from tests.wire import frames as h2
 
 __all__ = ["quiet_loop"]
 
@@ -41,6 +43,32 @@ HANDLERS = (grpc.method_handlers_generic_handler("t.S", {"Chat": grpc.stream_str
 def request(endpoint: Endpoint, outbox: Outbox, heard: list[bytes], *, gzip: bool = False) -> Request:
     stream = Stream(client=True, server=True, messages=(), told=heard.append, outbox=outbox)
     return Request("/t.S/Chat", b"", endpoint.authority, 5 * SECOND_NS, stream=stream, gzip=gzip)
+
+
+async def test_what_was_taken_is_not_sent_again_and_that_is_said() -> None:
+    outbox = Outbox()
+    outbox.put(b"one")
+    outbox.end()
+
+    async def refuse(peer: Connection) -> None:
+        peer.send(h2.rst((await peer.request()).stream, h2.REFUSED_STREAM))
+        await peer.gone()
+
+    async with ScriptedServer(refuse) as server, Caller(server.endpoint) as caller:
+        result = await caller.call(request(server.endpoint, outbox, []))
+    assert (result.reply.code, result.attempts) == (Code.UNAVAILABLE, 1)
+    assert result.reply.reason.endswith("; not sent again, as its messages are not kept")
+
+
+async def test_a_call_is_cancelled_with_the_counts_of_its_messages() -> None:
+    outbox, heard = Outbox(), list[bytes]()
+    outbox.put(b"one")
+    async with serving(HANDLERS) as endpoint, Caller(endpoint) as caller:
+        call = asyncio.create_task(caller.call(request(endpoint, outbox, heard)))
+        await until(lambda: heard)
+        caller.cancel(Reply(Code.CANCELLED, Origin.CLIENT, "cancelled by Ctrl-C"))
+        reply = (await call).reply
+    assert (reply.code, reply.reason, reply.sent, reply.received) == (Code.CANCELLED, "cancelled by Ctrl-C", 1, 1)
 
 
 async def test_messages_are_sent_as_they_come_and_answered_before_the_next() -> None:
