@@ -98,7 +98,7 @@ def service_of(typed: Typed) -> Service | None:
 def methods_of(typed: Typed) -> Methods:
     """The methods that the service's backends offer, or those of ``--backends``; none where nobody tells in time.
 
-    Those that ``--protoset`` describes, where it is given.
+    Those that ``--protoset`` and ``--proto`` describe, where they are given.
     """
     return _of_demo() if typed.hosts else _told(typed, "methods")
 
@@ -109,11 +109,11 @@ def symbols_of(typed: Typed) -> Methods:
 
 
 def _told(typed: Typed, what: str) -> Methods:
-    files = typed.options.get("protoset", ())
-    if files:
-        from lbctl.cli.completion_files import methods_in, symbols_in
+    if typed.options.get("protoset") or typed.options.get("proto"):
+        from lbctl.cli.completion_files import given, told_by
 
-        return (symbols_in if what == "symbols" else methods_in)([each for each in files if isinstance(each, str)])
+        files = given(typed)
+        return told_by(files, what, limit_s(os.environ)) if files is not None else ()
     settings, instances = settings_of(typed), _callable(typed)
     if settings is None or not instances:
         return ()

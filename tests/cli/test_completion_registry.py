@@ -225,4 +225,14 @@ async def test_what_can_be_described_comes_from_reflection_or_files(
     assert at("lbctl methods --protoset echo.pb Echo/W") == {"Echo/Watch": "test.Echo/Watch"}
     assert at("lbctl hammer x --protoset echo.pb test.Echo/P") == {"test.Echo/Push": "client"}
     assert at("lbctl hammer x --protoset gone.pb ") == {}
+    (tmp_path / "protos").mkdir()
+    (tmp_path / "protos" / "late.proto").write_text(
+        'syntax = "proto3"; package late; message M {} service S { rpc One(M) returns (stream M); }'
+    )
+    monkeypatch.setenv("LBCTL_COMPLETION_TIMEOUT", "20s")  # so long for a machine that has much else to do
+    assert at("lbctl call x --proto late.proto --import-path protos late.S/") == {"late.S/One": "server"}
+    assert at("lbctl describe --proto protos/late.proto --protoset echo.pb late.") == {
+        "late.M": "message", "late.S": "service", "late.S/One": "method",
+    }  # fmt: skip
+    assert at("lbctl call x --proto gone.proto late.S/") == {}
     assert list(at("lbctl hammer x --protoset ec")) == ["echo.pb"]

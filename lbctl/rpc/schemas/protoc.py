@@ -15,12 +15,14 @@ from google.protobuf.descriptor_pb2 import FileDescriptorProto, FileDescriptorSe
 
 from lbctl.errors import UsageError
 
-_TIMEOUT_S: Final = 60.0
+TIMEOUT_S: Final = 60.0
 _MOST_LINES: Final = 5
 _SEPARATOR: Final = ";" if os.name == "nt" else ":"
 
 
-def compile_protos(sources: Sequence[Path], folders: Sequence[Path]) -> list[FileDescriptorProto]:
+def compile_protos(
+    sources: Sequence[Path], folders: Sequence[Path], *, timeout_s: float = TIMEOUT_S
+) -> list[FileDescriptorProto]:
     """Compile sources, and all that they import, comments included.
 
     A source that is not where it was named is looked for in the ``folders``, which imports are looked for in; without
@@ -37,7 +39,7 @@ def compile_protos(sources: Sequence[Path], folders: Sequence[Path]) -> list[Fil
     found = [_located(source, folders) for source in sources]
     roots = [_root(folder) for folder in (folders or _default_folders(found))]
     with TemporaryDirectory(prefix="lbctl-protoc-") as scratch:
-        return _run(found, roots, Path(scratch) / "descriptors")
+        return _run(found, roots, Path(scratch) / "descriptors", timeout_s)
 
 
 def _located(source: Path, folders: Sequence[Path]) -> Path:
@@ -65,15 +67,15 @@ def _root(folder: Path) -> str:
     return text
 
 
-def _run(sources: Sequence[Path], roots: Sequence[str], result: Path) -> list[FileDescriptorProto]:
+def _run(sources: Sequence[Path], roots: Sequence[str], result: Path, timeout_s: float) -> list[FileDescriptorProto]:
     paths = [os.path.normpath(source) for source in sources]
     # A process of its own: protoc writes what it has to say straight to standard error.
     command = [sys.executable, "-m", "grpc_tools.protoc", *(f"-I{root}" for root in roots)]
     command += ["--include_imports", "--include_source_info", f"--descriptor_set_out={result}", *paths]
     try:
-        done = subprocess.run(command, capture_output=True, timeout=_TIMEOUT_S, check=False, stdin=subprocess.DEVNULL)
+        done = subprocess.run(command, capture_output=True, timeout=timeout_s, check=False, stdin=subprocess.DEVNULL)
     except subprocess.TimeoutExpired:
-        raise UsageError(f"--proto: protoc took longer than {_TIMEOUT_S:.0f}s") from None
+        raise UsageError(f"--proto: protoc took longer than {timeout_s:g}s") from None
     said = done.stderr.decode(errors="replace").replace(f"{Path.cwd()}{os.sep}", "")  # as they were named
     if done.returncode != 0:
         raise UsageError(_told(said, done.returncode), _advice(said))
