@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from google.protobuf import text_format
 from google.protobuf.descriptor import Descriptor
+from google.protobuf.message import DecodeError
 
 from lbctl.rpc.messages.message import decoded
 
@@ -18,5 +19,6 @@ def as_text(kind: Descriptor, message: bytes) -> str:
         return text_format.MessageToString(
             found, as_one_line=True, as_utf8=True, descriptor_pool=kind.file.pool, print_unknown_fields=True
         )
-    except (TypeError, UnicodeDecodeError):  # a map has such a key, which that cannot sort or look up
+    except (DecodeError, TypeError, UnicodeDecodeError):
+        # What an Any holds is none of its type, or a map has a key that cannot be sorted or looked up.
         return " ".join(line.strip() for line in str(found).splitlines())
