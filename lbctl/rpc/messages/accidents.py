@@ -10,6 +10,7 @@ _COMMENT: Final = "JSON has no comments: leave them out"
 _TRAILING: Final = "JSON has no comma behind the last one: leave it out"
 _QUOTES: Final = 'JSON has double quotes only: {"name": "value"}; for a shell put single quotes around the whole'
 _CURLY: Final = 'these are typographic quotes; JSON has the plain ones only: {"name": "value"}'
+_ESCAPED: Final = 'the quotes are escaped once more than was taken away; JSON itself has {"name": "value"}'
 _BARE: Final = 'names and text are in double quotes: {"name": "value"}; for a shell put single quotes around the whole'
 _NUMBER: Final = "a number is written such as 1, -0.5 or 1e3"
 _WORDS: Final = (
@@ -45,6 +46,8 @@ def _by_character(text: str, at: int, reason: str) -> str:
         return _END
     if here in "'`":
         return _QUOTES
+    if here == "\\":
+        return _ESCAPED
     if here in "“”„«»‘’":
         return _CURLY
     if here in "+." or (before.isdigit() and _IN_NUMBER.match(here)):

@@ -193,6 +193,7 @@ def test_a_value_that_does_not_fit_is_said_with_what_would(text: str, said: str)
         ('{"tags": ["a", ]}', "JSON has no comma behind the last one: leave it out"),
         ("{'name': 'a'}", "JSON has double quotes only"),
         ("{\"name\": 'a'}", "JSON has double quotes only"),
+        ('{\\"name\\": \\"a\\"}', "the quotes are escaped once more than was taken away"),
         ("{“name”: “a”}", "these are typographic quotes"),
         ('{name: "a"}', "names and text are in double quotes"),
         ('{"flag": True}', "the words that JSON has are true, false and null"),
