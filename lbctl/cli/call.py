@@ -88,6 +88,8 @@ def call(
         direct=bool(wanted.backends),
     )
     printer.finish(called)
+    if called.error is not None:
+        raise called.error
     return called.exit_status
 
 

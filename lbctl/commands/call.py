@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import AsyncIterator, Callable, Coroutine, Iterator
+from dataclasses import replace
 from itertools import islice, repeat
 from random import Random
 from typing import Any
@@ -17,7 +18,7 @@ from lbctl.commands.calling import Calling
 from lbctl.commands.hammer import Tell
 from lbctl.commands.hash_keys import keys_of
 from lbctl.commands.signals import Interrupts
-from lbctl.errors import CannotCall
+from lbctl.errors import CannotCall, LbctlError
 from lbctl.etcd.client import Etcd
 from lbctl.leaving import leave_at_once
 from lbctl.load.requests.content import Content
@@ -31,22 +32,27 @@ async def run(
 
     Raises NotFound for an unknown service, backend or method, UsageError for a request that does not fit the method,
     CannotCall where no backend can be connected to or none describes the method, RegistryError. A call that fails is
-    no error.
+    no error; what goes wrong behind the first that is kept is returned with those that were made.
     """
     calls: list[Done] = []
-    called = Called(request.service)
+    called = Called(request.service, calls=calls)
 
     async def work(signal: Signal) -> None:
         nonlocal called
         async with targeted(etcd, request, clock, tell, given) as target:
             called = target.called(calls)
             exchange = Exchange(show, target.replies, clock, signal, keep=request.keep, judge=target.calling.judge)
-            async for done in _calls(target, request, clock, exchange, signal):
-                if request.keep or (done.exit_status and not calls):
-                    calls.append(done)
+            try:
+                async for done in _calls(target, request, clock, exchange, signal):
+                    if request.keep or (done.exit_status and not calls):
+                        calls.append(done)
+            except LbctlError as error:
+                if not calls:
+                    raise
+                called = replace(called, error=error)
 
     signal = await interruptible(work)
-    return Called(called.service, called.method, called.kind, called.described_by, calls, signal)
+    return replace(called, signal=signal)
 
 
 async def interruptible(work: Callable[[Signal], Coroutine[Any, Any, None]]) -> int | None:
@@ -89,7 +95,8 @@ def _nobody(target: Target, request: CallRequest) -> CannotCall:
     """Say why nobody can be picked: none is connected any more, or those that are have to be left alone."""
     name, ready = target.service.name, target.backends.ready
     if not ready:
-        return CannotCall(f'no backend of "{name}" is connected any more', f"see: {request.where.command('health')}")
+        look = "" if request.backends else f"see: {request.where.command('health')}"
+        return CannotCall(f'no backend of "{name}" is connected any more', look)
     return CannotCall(
         f'every backend of "{name}" that can be reached is out of the rotation',
         f"name one to call it all the same: --backend {ready[0].address}",

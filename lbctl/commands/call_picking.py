@@ -83,10 +83,13 @@ class Balanced:
         return Picked(peer.instance, self._number, balancer.policy.name, self._weight(peer, why), told)
 
     def _weight(self, peer: Peer, why: Why) -> tuple[float, float] | None:
-        """The weight that the policy says it went by, and that of all it could have picked."""
+        """The weight that the policy says it went by, and that of all it could have picked: 0 where none has any."""
         if _WEIGHT not in why.columns:
             return None
-        ready = [each for each in self._balancer.peers.values() if each.eligible and (each.weight or each is peer)]
+        eligible = [each for each in self._balancer.peers.values() if each.eligible]
+        if not any(each.weight_used for each in eligible):
+            return 0, 0
+        ready = [each for each in eligible if each.weight_used or each is peer]
         weights = dict(zip(ready, weights_of(ready), strict=True))
         return (weights[peer], sum(weights.values())) if peer in weights else None
 

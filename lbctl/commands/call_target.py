@@ -194,7 +194,7 @@ class _Describing:
         if given.forgives:
             self.tell.note("a message a line, as JSON; Ctrl-D ends them, Ctrl-C cancels the call")
         elif not given.asked:
-            self.tell.note(f"reading messages from {given.source} (-d gives others)")
+            self.tell.note(f"reading messages from {given.source} (-d gives others, </dev/null an empty one)")
         resolver = resolver_of(found.source, found.method)
         return Feeder(given, found.method, resolver, request.payload.given, request.seed, self.clock)
 

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
 
-from lbctl.errors import ExitCode
+from lbctl.errors import ExitCode, LbctlError
 from lbctl.model import Code, Instance, Origin, Reply
 from lbctl.stats.report import Explanation
 from lbctl.wire.request import Headers
@@ -34,7 +34,7 @@ class Answer(NamedTuple):
 class Picked:
     """The backend that gets a call. ``policy`` "" is the user, who named it; ``number`` counts the calls from 1.
 
-    ``weight`` is the backend's and that of all that could be picked, where the policy goes by it.
+    ``weight`` is the backend's and that of all that could be picked, where the policy goes by it: 0 where all have 0.
     """
 
     instance: Instance
@@ -89,7 +89,7 @@ class Done:
 class Called:
     """The calls of one command: all, or of those that nobody wants to see again the first that failed.
 
-    ``signal`` is the number of the one that ended it, if one did.
+    ``signal`` is the number of the one that ended it, if one did, and ``error`` why no more calls could be made.
     """
 
     service: str
@@ -98,6 +98,7 @@ class Called:
     described_by: str = ""
     calls: Sequence[Done] = ()
     signal: int | None = None
+    error: LbctlError | None = None
 
     @property
     def exit_status(self) -> int:

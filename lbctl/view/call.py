@@ -76,7 +76,9 @@ def _why(picked: Picked, look: Look) -> Iterator[str]:
     if not picked.policy:
         return
     words = f"{picked.policy} pick {picked.number:,}"
-    if picked.weight is not None:
+    if picked.weight == (0, 0):
+        words += ", every weight is 0"
+    elif picked.weight is not None:
         words += f", weight {picked.weight[0]:g}/{picked.weight[1]:g}"
     told = picked.explanation
     if told is not None and told.hash_key is not None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import re
 import signal
+from contextlib import AsyncExitStack
 from pathlib import Path
 from typing import Final
 
@@ -67,6 +68,12 @@ async def test_a_policy_may_be_chosen_and_picks_by_a_key(demo: Standing) -> None
 async def test_a_policy_that_goes_by_no_weight_and_no_key_tells_its_reason(demo: Standing) -> None:
     ended = await lbctl("call", "echo", "Say", "--policy", "random", etcd=demo.etcd)
     assert "  random pick 1: drawn from 3 backends, each with the same chance  OK " in ended.err
+
+
+async def test_where_every_weight_is_0_that_is_said() -> None:
+    async with called() as one, called() as other:
+        ended = await lbctl("call", "--backends", f"{one}=0,{other}=0", SAY)
+    assert "  smooth_wrr pick 1, every weight is 0  OK " in ended.err
 
 
 async def test_a_lone_word_beside_backends_is_the_method() -> None:
@@ -281,6 +288,20 @@ async def test_a_call_that_is_cancelled_is_told_like_one_that_has_ended() -> Non
     assert every.status == 130
     assert sorted(line.split(",")[0] for line in every.out.splitlines()[1:]) == sorted((address, second))
     assert [line.split(",")[4] for line in every.out.splitlines()[1:]] == ["CANCELLED", "CANCELLED"]
+
+
+async def test_what_was_called_before_the_last_backend_went_is_in_the_document() -> None:
+    server = Server()
+    async with AsyncExitStack() as stack:
+        address = await stack.enter_async_context(called(server))
+        hang = ("call", "--backends", address, SAY, *said("hang"), "--repeat", "1k", "-o", "json")
+        async with running(*hang) as run:
+            await until(lambda: server.messages, bound_s=30)
+            await stack.aclose()
+            ended = await run.ended()
+    found = document(ended)
+    assert (ended.status, found["ok"], found["calls"][0]["status"]["name"]) == (5, 0, "UNAVAILABLE")
+    assert ended.err.endswith('error: no backend of "test.Echo" is connected any more\n')
 
 
 async def test_a_check_that_does_not_hold_is_an_error() -> None:
