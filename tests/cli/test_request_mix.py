@@ -103,7 +103,7 @@ def test_options_that_do_not_go_together_are_refused(
 
 
 def test_metadata_with_actions_is_told_apart_and_binary_is_left_alone() -> None:
-    flags = RequestFlags(header=[("a", "{{uuid}}"), ("b", "c"), ("d-bin", "{{uuid}}")])
+    flags = RequestFlags(header=[("a", "{{uuid}}"), ("b", "c"), ("d-bin", "AAE=")])
     payload = payload_of(flags, DataFlags(), Streaming(), {})
     assert [name for name, _ in payload.metadata] == [b"b", b"d-bin"]
     assert payload.given.drawn == ((b"a", "{{uuid}}"),)
