@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Final
 
 from lbctl.cli.options import detail
 from lbctl.cli.suggestions import again
-from lbctl.cli.talking import say
+from lbctl.cli.talking import say, width
 
 if TYPE_CHECKING:
     from lbctl.cli.call_input import Prompt
@@ -42,7 +42,7 @@ class CallPrinter:
             return
         from lbctl.view.call import begun_lines
 
-        for line in begun_lines(picked, metadata, sensitive, self._look, self._width or _WIDTH):
+        for line in begun_lines(picked, metadata, sensitive, self._look, width() or _WIDTH):
             self._detail(line)
 
     async def answered(self, answer: Answer) -> None:

@@ -13,15 +13,18 @@ def say(text: str) -> None:
     print(_fitting(text), file=sys.stderr, flush=True)  # noqa: T201
 
 
-def _fitting(text: str) -> str:
+def width() -> int | None:
+    """The columns of the terminal that standard error is; None where it is none, or does not tell."""
     try:
-        if not os.isatty(_STDERR):
-            return text
-        width = os.get_terminal_size(_STDERR).columns
+        return os.get_terminal_size(_STDERR).columns or None
     except OSError:
-        return text
-    if len(text) <= width and text.isascii():
+        return None
+
+
+def _fitting(text: str) -> str:
+    columns = width()
+    if columns is None or (len(text) <= columns and text.isascii()):
         return text
     from lbctl.view.wrapping import wrapped
 
-    return wrapped(text, width)
+    return wrapped(text, columns)

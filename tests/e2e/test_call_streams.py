@@ -251,3 +251,12 @@ async def test_a_stream_that_is_too_late_tells_what_had_come() -> None:
     assert late.status == 68
     assert "error: DEADLINE_EXCEEDED: deadline exceeded (by lbctl)" in late.err
     assert late.err.splitlines()[0].endswith(", 1 sent, 1 received")
+
+
+def test_what_is_said_is_broken_between_words_on_a_terminal(demo: Standing) -> None:
+    arguments = ("--endpoints", demo.etcd, "call", "echo", "Say", "--policy", "random")
+    with OnTerminal("lbctl", *arguments, size=(60, 24)) as terminal:
+        assert terminal.ended() == 0
+        first, second = [line.rstrip() for line in terminal.screen.display if line.strip()]
+    assert re.fullmatch(r"-> \S+  random pick 1: drawn from 3 backends,( each)?", first)
+    assert re.fullmatch(r"  .*the same chance  OK \S+", second)
