@@ -65,7 +65,7 @@ class Exchange:
         tasks = [shown, *([fed] if fed is not None else [])]
         try:
             result, ended_ns = await first_of(calling, tasks)
-            is_early = fed is not None and not fed.done() and result.reply.origin is Origin.SERVER
+            is_early = fed is not None and not fed.done() and _ended_by_server(request, result.reply)
             if not streams and result.reply.code is Code.OK:
                 heard.told(result.reply.message)
             heard.end()
@@ -134,6 +134,12 @@ def _beside(request: Request, heard: _Heard, outbox: Outbox, *, fed: bool) -> Re
         return request
     stream = replace(request.stream, told=heard.told)
     return replace(request, stream=replace(stream, messages=(), count=0, outbox=outbox) if fed else stream)
+
+
+def _ended_by_server(request: Request, reply: Reply) -> bool:
+    """Whether it was the server that ended a call, and no limit that the user has set."""
+    limited = request.stream is not None and (request.stream.limit or request.stream.duration_ns)
+    return reply.origin is Origin.SERVER and not limited
 
 
 def _amid(error: LbctlError, picked: Picked, outbox: Outbox) -> str:

@@ -134,11 +134,22 @@ def reply_text(answer: Answer, form: str, width: int | None) -> str:
     if form == "text" and answer.kind is not None:
         from lbctl.rpc.messages.as_text import as_text
 
-        return as_text(answer.kind, answer.octets)
+        return _harmless(as_text(answer.kind, answer.octets))
     line = as_json_text(answer.value)
     if form == "pretty" or (width is not None and len(line) > width):
         return as_json_value(answer.value)
     return line
+
+
+def _harmless(text: str) -> str:
+    """Text format whose strings hold nothing that a terminal obeys: protobuf leaves what is beyond ASCII as it is."""
+    if text.isprintable():
+        return text
+    return "".join(each if each.isprintable() or each.isascii() else _octal(each) for each in text)
+
+
+def _octal(character: str) -> str:
+    return "".join(f"\\{octet:03o}" for octet in character.encode("utf-8", "surrogatepass"))
 
 
 def octets_of(answer: Answer) -> bytes:

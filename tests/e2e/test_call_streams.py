@@ -115,6 +115,13 @@ async def test_a_server_that_ends_early_ends_the_call_with_its_status() -> None:
             assert "error: ABORTED: that is enough" in ended.err
 
 
+async def test_a_limit_that_ends_a_call_is_not_the_server() -> None:
+    async with called() as address:
+        ended = await lbctl("call", "--backends", address, CHAT, "--stream-limit", "1", stdin=LINES * 20_000)
+    assert (ended.status, messages(ended.out)) == (0, ["A"])
+    assert "by the server" not in ended.err
+
+
 async def test_an_open_pipe_does_not_hold_up_the_end_of_a_call() -> None:
     async with called() as address:
         process = await asyncio.create_subprocess_exec(
