@@ -122,13 +122,14 @@ def _not_found(wanted: Wanted, catalog: Catalog, origin: str) -> LbctlError:
         return NotFound(f'"{wanted.text}" is a service, not a method', f"its methods: {listed(whole)}")
     if not known:
         return NotFound(f'no method "{wanted.text}": {origin or "the backend"} lists no service of its own')
-    near = _near_methods(wanted, known) or _near_names(wanted, known)
-    hint = f"did you mean {' or '.join(map(str, near))}?" if near else f"methods: {listed(known)}"
+    here = [name for name in known if wanted.service and _ends(name.service, wanted.service)]
+    near = _near_methods(wanted, here or known) or (_near_names(wanted, known) if not here else [])
+    hint = f"did you mean {' or '.join(map(str, near))}?" if near else f"methods: {listed(here or known)}"
     return NotFound(f'no method "{wanted.text}"', hint)
 
 
 def _near_methods(wanted: Wanted, known: Iterable[Name]) -> list[Name]:
-    """The service is right where one was given: only the method's own name counts."""
+    """Only the method's own name counts, where the service is right or none was given."""
     methods = {name.method.lower(): name for name in known if _ends(name.service, wanted.service)}
     return [methods[close] for close in get_close_matches(wanted.method.lower(), methods)]
 

@@ -53,6 +53,13 @@ def test_names_with_nothing_near_list_what_there_is() -> None:
     assert raised.value.hint == "methods: a.Users/Get"
 
 
+@pytest.mark.parametrize("text", ["Users/Zzzz", "a.Users/Zzzz", "Users.Zzzz"])
+def test_where_the_service_is_right_its_methods_are_listed_and_none_that_looks_alike_as_a_whole(text: str) -> None:
+    with pytest.raises(NotFound) as raised:
+        choose(parse(text), catalog("a.Users/Gets", "a.Users/Put", "b.Orders/Place"))
+    assert raised.value.hint == "methods: a.Users/Gets, a.Users/Put"
+
+
 def test_a_backend_without_services_says_so() -> None:
     with pytest.raises(NotFound, match="the backend lists no service of its own"):
         choose(parse("Get"), {})
