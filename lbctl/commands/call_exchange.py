@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import sys
 from collections.abc import Callable, Coroutine
 from dataclasses import dataclass, field, replace
 from typing import Final
@@ -56,8 +57,8 @@ class Exchange:
         A call that is cancelled by a signal is returned as it is then. Raises what ``feeding`` raises.
         """
         self._show.begun(picked, (*request.metadata, *request.own), request.sensitive)
-        kept, heard, outbox = _Kept(), _Heard(caller), Outbox()
-        streams = request.stream is not None
+        streams, limit = request.stream is not None, _limit(request)
+        kept, heard, outbox = _Kept(), _Heard(caller, limit), Outbox()
         began_ns = self._now()
         calling = asyncio.create_task(self._timed(caller, _beside(request, heard, outbox, fed=feeding is not None)))
         shown = asyncio.create_task(self._shown(heard, kept, of_stream=streams))
@@ -82,7 +83,8 @@ class Exchange:
         finally:
             await _over(calling, *tasks)
         latency_s = (ended_ns - began_ns) / 1e9
-        ended = Done(picked, result.reply, latency_s, result.attempts, streams=streams, is_early=is_early)
+        reply = result.reply._replace(received=min(result.reply.received, limit))
+        ended = Done(picked, reply, latency_s, result.attempts, streams=streams, is_early=is_early)
         return await self._told(ended, request, kept)
 
     async def _told(self, done: Done, request: Request, kept: _Kept) -> Done:
@@ -136,6 +138,11 @@ def _beside(request: Request, heard: _Heard, outbox: Outbox, *, fed: bool) -> Re
     return replace(request, stream=replace(stream, messages=(), count=0, outbox=outbox) if fed else stream)
 
 
+def _limit(request: Request) -> int:
+    """How many messages are wanted."""
+    return (request.stream.limit if request.stream is not None else 0) or sys.maxsize
+
+
 def _ended_by_server(request: Request, reply: Reply) -> bool:
     """Whether it was the server that ended a call, and no limit that the user has set."""
     limited = request.stream is not None and (request.stream.limit or request.stream.duration_ns)
@@ -156,9 +163,13 @@ async def _over(*tasks: asyncio.Task[None] | asyncio.Task[tuple[Result, int]]) -
 
 
 class _Heard:
-    """Messages that came and were not shown yet; where those are many the backend has to wait."""
+    """Messages that came and were not shown yet; where those are many the backend has to wait.
 
-    def __init__(self, caller: Caller) -> None:
+    More than ``limit`` are not heard: when the call is ended for that, others may be on their way.
+    """
+
+    def __init__(self, caller: Caller, limit: int) -> None:
+        self._left = limit
         self._messages: asyncio.Queue[bytes | None] = asyncio.Queue()
         self._hold = caller.hold
         self._held = False
@@ -166,6 +177,9 @@ class _Heard:
 
     def told(self, message: bytes) -> None:
         """Take a message, while the read that brought it is parsed."""
+        if not self._left:
+            return
+        self._left -= 1
         self._messages.put_nowait(message)
         if self._messages.qsize() == _MOST_WAITING:
             self._later(self._review)

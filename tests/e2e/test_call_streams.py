@@ -267,3 +267,11 @@ def test_what_is_said_is_broken_between_words_on_a_terminal(demo: Standing) -> N
         first, second = [line.rstrip() for line in terminal.screen.display if line.strip()]
     assert re.fullmatch(r"-> \S+  random pick 1: drawn from 3 backends,( each)?", first)
     assert re.fullmatch(r"  .*the same chance  OK \S+", second)
+
+
+async def test_a_limit_shows_no_message_more_however_many_come_at_once() -> None:
+    async with called() as address:
+        endless = ("call", "--backends", address, WATCH, "-d", '{"message": "endless"}')
+        ended = await lbctl(*endless, "--stream-limit", "5", "-o", "json")
+    (call,) = document(ended)["calls"]
+    assert (ended.status, call["received"], len(call["replies"])) == (0, 5, 5)
