@@ -15,6 +15,7 @@ from lbctl.view.text import clean, plural
 METHODS: Final = "lbctl.methods/v1"
 _COLUMNS: Final = ("method", "kind", "request", "response", "deprecated", "file", "backends")
 _MOST_ADDRESSES: Final = 3
+_BETWEEN: Final = 16  # cells of the kind, and of the spaces around it and behind
 
 
 class _Line(NamedTuple):
@@ -26,12 +27,16 @@ class _Line(NamedTuple):
 
 
 def methods_table(offered: Offered, look: Look, *, every: bool, wide: bool = False) -> Rendered:
-    """One row per method; ``every`` backend was asked, so that it can be said how many offer it."""
+    """One row per method; ``every`` backend was asked, so that it can be said how many offer it.
+
+    Where it is narrow, types are named as the method's own package calls them.
+    """
+    types = _types if _is_room(offered.rows, look) else _short_types
     old = any(row.method.deprecated for row in offered.rows)
     columns: list[Column[Row]] = [
         Column("METHOD", lambda r: Cell(clean(r.method.full_name), "bold"), shrink_to=30),
         Column("KIND", lambda r: Cell(r.method.kind)),
-        Column("REQUEST -> RESPONSE", _types, keep=2, shrink_to=24),
+        Column("REQUEST -> RESPONSE", types, keep=2, shrink_to=24),
         *([Column("ON", lambda r: _on(r, offered))] if every else []),
         *([Column("DEPRECATED", _deprecated, keep=1)] if old else []),
         *([Column("FILE", lambda r: Cell(clean(r.method.file)), keep=4, shrink_to=20)] if wide else []),
@@ -155,6 +160,21 @@ def _types_of(row: Row) -> tuple[str, str, str, str]:
 
 def _types(row: Row) -> Cell:
     return Cell(f"{clean(row.method.request)} -> {clean(row.method.response)}")
+
+
+def _short_types(row: Row) -> Cell:
+    method = row.method
+    package = method.service.rpartition(".")[0] + "."
+    request, response = method.request.removeprefix(package), method.response.removeprefix(package)
+    return Cell(f"{clean(request)} -> {clean(response)}")
+
+
+def _is_room(rows: Sequence[Row], look: Look) -> bool:
+    """Whether the longest names fit beside each other, the other columns aside."""
+    if look.width is None:
+        return True
+    names = max((len(row.method.full_name) for row in rows), default=0)
+    return names + max((len(_types(row).text) for row in rows), default=0) + _BETWEEN <= look.width
 
 
 def _on(row: Row, offered: Offered) -> Cell:
