@@ -109,9 +109,7 @@ class Feeder:
 
     async def _put(self, text: str, line: int, outbox: Outbox, room: asyncio.Event) -> None:
         try:
-            messages = await self._messages(
-                text, "request" if self._input.forgives else f"{self._input.source}: line {line}"
-            )
+            messages = await self._messages(text, line)
         except LbctlError as error:
             if not self._input.forgives:
                 raise
@@ -124,10 +122,14 @@ class Feeder:
             outbox.put(message)
             await asyncio.sleep(0)  # what comes back is heard in between, however much there is to send
 
-    async def _messages(self, text: str, place: str) -> list[bytes]:
+    async def _messages(self, text: str, line: int) -> list[bytes]:
         from lbctl.load.requests.feed import Feed
         from lbctl.rpc.messages.resolver import names_in_text
 
         await self._resolver.learn(names_in_text([text]))
-        feed = Feed(replace(self._how, text=text, source=place), self._method.full_name, self._method)
+        typed = self._input.forgives  # its line is the one above
+        where = (
+            replace(self._how, source="request") if typed else replace(self._how, source=self._input.source, line=line)
+        )
+        feed = Feed(replace(where, text=text), self._method.full_name, self._method)
         return [message for content in feed.contents(self._drawing) for message in content.messages]

@@ -33,11 +33,13 @@ class Given:
     """What was given for the calls of a method: JSON as text, or a file; and what of it is not the message.
 
     ``drawn``: header fields with actions in them; ``columns``: names of metadata by the column, or field of the JSON,
-    that its value is in. ``templates``: whether actions are looked for.
+    that its value is in. ``line``: that of the source in which ``text`` begins, where it is one of many.
+    ``templates``: whether actions are looked for.
     """
 
     source: str = "request"
     text: str | None = None
+    line: int | None = None
     raw: bytes | None = None  # octets of one message, instead
     file: DataFile | None = None
     written: Written | None = None  # how the file is written, where that was said

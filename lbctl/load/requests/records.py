@@ -90,7 +90,7 @@ def ndjson(chunks: Iterable[bytes], name: str, prepare: Callable[[str], str] = s
     """The values, a line each, prepared for the parser; lines with nothing on them are left out."""
     for number, line in lines_of(decoded(chunks, name), name):
         if not line.isspace():
-            yield Record(number, parse(prepare(line.strip(BLANK)), name, first_line=number), has_action(line))
+            yield Record(number, parse(prepare(line.strip(BLANK)), name, line=number), has_action(line))
 
 
 def rows(chunks: Iterable[bytes], name: str) -> Iterator[Record]:
@@ -199,7 +199,7 @@ class _Values:
         want = 1
         while True:
             try:
-                with explained(self._name, self._first):
+                with explained(self._name, self._at_line(), first_line=self._first):
                     value, end = next_value(self._text, self._at)
             except UsageError as error:
                 if not self._is_cut(error.__cause__) or not self._grow(want):

@@ -49,9 +49,10 @@ class Source:
         given = self._given
         if given.file is not None and (self.written is not Written.JSON or self.is_long):
             return f"{given.source}: line {record.place}"
+        source = given.source if given.line is None else f"{given.source}: line {given.line}"
         if not record.place:
-            return given.source
-        return f"message {record.place}" if given.source == "request" else f"{given.source}: message {record.place}"
+            return source
+        return f"message {record.place}" if given.source == "request" else f"{source}: message {record.place}"
 
     def empty(self) -> UsageError:
         """There is nothing in it."""
@@ -73,7 +74,8 @@ class Source:
             chunks.close()  # type: ignore[attr-defined]  # a generator
 
     def _of_text(self, text: str) -> Iterator[Record]:
-        found = parse_all(_quoted(text) if self._given.templates else text, self._given.source)
+        given = self._given
+        found = parse_all(_quoted(text) if given.templates else text, given.source, line=given.line)
         if len(found) == 1 and isinstance(found[0], list) and not self._is_list():
             streams = self._method is not None and self._method.client_streaming and self._given.file is None
             found = found if streams else found[0]

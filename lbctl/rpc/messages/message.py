@@ -95,34 +95,45 @@ def decoded(kind: Descriptor, message: bytes) -> Message:
         raise CannotCall(f"the reply is not a {kind.full_name} message{why}") from error
 
 
-def parse(text: str, source: str, *, first_line: int = 1) -> object:
-    """Parse JSON without rounding integers; raises UsageError with line, column and the line itself."""
-    with explained(source, first_line):
+def parse(text: str, source: str, *, line: int | None = None) -> object:
+    """Parse JSON without rounding integers; raises UsageError with line, column and the line itself.
+
+    ``line`` is the one of the source that the text begins in, where it is one text of many.
+    """
+    with explained(source, line):
         return _DECODER.decode(text.removeprefix(BYTE_ORDER_MARK))
 
 
 @contextmanager
-def explained(source: str, first_line: int = 1) -> Iterator[None]:
-    """Turn what a JSON parser raises into words; the text begins in that line of the source."""
+def explained(source: str, line: int | None = None, *, first_line: int | None = None) -> Iterator[None]:
+    """Turn what a JSON parser raises into words; the value is in that line of the source, None where it is all of it.
+
+    ``first_line``: the one that the text begins in, where that is another.
+    """
+    begin = first_line or line or 1
+    unusable = f"{source} is not usable JSON: " if line is None else f"{source}: line {line} is not usable JSON: "
     try:
         yield
     except json.JSONDecodeError as error:
         reason = error.msg[:1].lower() + error.msg[1:]
-        place = f"line {first_line + error.lineno - 1} column {error.colno}"
+        place = f"line {begin + error.lineno - 1} column {error.colno}"
         raise UsageError(f"{source} is not valid JSON: {place}: {reason}\n{_excerpt(error)}", hint_of(error)) from error
     except RecursionError as error:
-        raise UsageError(f"{source} is not usable JSON: it is nested too deeply") from error
+        raise UsageError(f"{unusable}it is nested too deeply") from error
     except DuplicateKey as error:
-        raise UsageError(f"{source} is not usable JSON: {error}") from error
+        raise UsageError(f"{unusable}{error}") from error
     except ValueError as error:  # Python's guard against integers of thousands of digits
-        raise UsageError(f"{source} is not usable JSON: it holds a number with too many digits") from error
+        raise UsageError(f"{unusable}it holds a number with too many digits") from error
 
 
-def parse_all(text: str, source: str) -> list[Any]:
-    """Parse JSON values that follow each other with nothing but white space between them, one a line or not."""
+def parse_all(text: str, source: str, *, line: int | None = None) -> list[Any]:
+    """Parse JSON values that follow each other with nothing but white space between them, one a line or not.
+
+    Raises as :func:`parse` does.
+    """
     values: list[Any] = []
     text = text.removeprefix(BYTE_ORDER_MARK)
-    with explained(source):
+    with explained(source, line):
         at = _next(text, 0)
         while at < len(text):
             value, end = next_value(text, at)

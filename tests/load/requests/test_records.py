@@ -68,7 +68,7 @@ def test_places_are_lines(size: int) -> None:
     [
         (ndjson, b'{"a": 1}\n{"a": }\n', "f is not valid JSON: line 2 column 7: expecting value"),
         (ndjson, b'{"a": 1} {"a": 2}\n', "f is not valid JSON: line 1 column 10: extra data"),
-        (ndjson, b'{"a": 1, "a": 2}', 'f is not usable JSON: the key "a" appears twice in one object'),
+        (ndjson, b'{"a": 1, "a": 2}', 'f: line 1 is not usable JSON: the key "a" appears twice in one object'),
         (ndjson, b'{"a": "\xff"}', "f: line 1 is not UTF-8 text"),
         (ndjson, b'1\n2\n"\xc3', "f: line 3 is not UTF-8 text"),
         (values, b"[1,\n2 3]", "f is not valid JSON: line 2 column 3: expecting ',' delimiter"),
@@ -78,6 +78,7 @@ def test_places_are_lines(size: int) -> None:
         (values, b"[1] 2", "f is not valid JSON: line 1 column 5: there is more behind the array"),
         (values, b'{"a": 1}\n{"b": tru}', "f is not valid JSON: line 2 column 7: expecting value"),
         (values, b'{"a": 1}\n{"b": "x', "f is not valid JSON: line 2 column 7: unterminated string starting at"),
+        (values, b'1\n{"a": 1, "a": 2}', 'f: line 2 is not usable JSON: the key "a" appears twice in one object'),
         (rows, b"a,b\n1\n", "f: line 2 has 1 cell for 2 columns"),
         (rows, b"a,a\n", "f: line 1: the column 'a' appears twice"),
         (rows, b"a,\n", "f: line 1: the name of a column is missing"),
