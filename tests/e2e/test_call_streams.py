@@ -146,7 +146,7 @@ async def test_a_message_that_is_wrong_ends_a_pipe_with_its_line() -> None:
     assert 'error: standard input: line 2: test.Text has no field "mesage"' in ended.err
     assert f"hint: 1 message was sent to {address} before it, and the call is cancelled\n" in ended.err
     assert "error: standard input: line 2 is not UTF-8 text (byte 12)" in text.err
-    assert "error: standard input is not valid JSON: line 1 column 12: " in open_end.err
+    assert "error: standard input is not valid JSON: line 2 column 1: " in open_end.err
 
 
 async def test_values_are_drawn_for_messages_of_a_pipe() -> None:
