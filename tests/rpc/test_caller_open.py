@@ -63,8 +63,16 @@ async def test_what_was_taken_is_not_sent_again_and_that_is_said() -> None:
 async def test_a_call_is_cancelled_with_the_counts_of_its_messages() -> None:
     outbox, heard = Outbox(), list[bytes]()
     outbox.put(b"one")
-    async with serving(HANDLERS) as endpoint, Caller(endpoint) as caller:
-        call = asyncio.create_task(caller.call(request(endpoint, outbox, heard)))
+
+    async def echo_one(peer: Connection) -> None:
+        asked = await peer.opened()
+        await peer.body(asked, len(h2.message(b"one")))
+        peer.send(h2.okh(asked.stream), h2.msg(asked.stream, b"one"))
+        await peer.seen(h2.RST_STREAM, stream=asked.stream)
+        await peer.gone()
+
+    async with ScriptedServer(echo_one) as server, Caller(server.endpoint) as caller:
+        call = asyncio.create_task(caller.call(request(server.endpoint, outbox, heard)))
         await until(lambda: heard)
         caller.cancel(Reply(Code.CANCELLED, Origin.CLIENT, "cancelled by Ctrl-C"))
         reply = (await call).reply
