@@ -139,6 +139,8 @@ class Link(asyncio.Protocol):
         self._hand_over()
 
     def connection_lost(self, error: Exception | None) -> None:
+        if self.gone.done():  # its owner did not wait for the loop to say so
+            return
         self.is_open = False
         self._vigil.end()
         self._talk.end()

@@ -77,6 +77,8 @@ class Links:
             link.abort()
         # Bounded as well: uvloop says nothing of a connection whose opening was cancelled as it came up.
         await self._gone(wait_s)
+        for link in self:
+            link.connection_lost(None)
 
     async def _gone(self, timeout_s: float) -> None:
         if self._links:

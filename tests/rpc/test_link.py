@@ -10,6 +10,7 @@ import pytest
 from lbctl.model import Endpoint
 from lbctl.rpc.dial import dial_socket
 from lbctl.rpc.link import Flusher, Link, describe_loss
+from lbctl.rpc.links import Links
 from lbctl.wire.request import Request
 from lbctl.wire.session import Session
 from lbctl.wire.state import Call, Wait
@@ -86,6 +87,24 @@ async def test_nothing_is_written_after_its_end(end: str) -> None:
     bench.link.close()
     bench.link.abort()
     assert bench.link.bytes_out == before
+
+
+@pytest.mark.parametrize("later", [False, True])
+async def test_a_connection_whose_end_no_loop_tells_is_counted_as_closed(
+    later: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    bench, links = Bench(), Links()
+    await bench.connect()
+    transport = bench.host.end.transport
+    monkeypatch.setattr(transport, "close", lambda: None)
+    monkeypatch.setattr(transport, "abort", lambda: None)
+    monkeypatch.setattr(bench.owner, "lost", links.lost)
+    links.add(bench.link)
+    await links.aclose(0.01)
+    if later:
+        bench.link.connection_lost(None)  # it tells after all
+    counters = links.counters()
+    assert (len(links), counters["opened"], counters["closed: by lbctl"]) == (0, 1, 1)
 
 
 async def test_octets_are_counted_both_ways() -> None:
