@@ -6,7 +6,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from lbctl.errors import RegistryError, UsageError
+from lbctl.errors import UsageError
 
 DEFAULT_PORT = 2379
 DEFAULT_ENDPOINT = f"127.0.0.1:{DEFAULT_PORT}"
@@ -52,15 +52,14 @@ def parse_endpoints(items: Iterable[str]) -> tuple[tuple[str, ...], bool]:
 
 
 def read_file(name: str | None) -> bytes | None:
-    """Read a certificate or key; a file that cannot be read is a RegistryError that names it."""
+    """Read a certificate or key; a file that cannot be read is a UsageError that names it."""
     if name is None:
         return None
     try:
         return Path(name).expanduser().read_bytes()
     except OSError as error:
-        raise RegistryError(f"cannot read {name}: {error.strerror or error}", "check --cacert, --cert and --key") from (
-            error
-        )
+        why = error.strerror or error
+        raise UsageError(f"cannot read {name}: {why}", "check --cacert, --cert and --key") from error
 
 
 def _parse_endpoint(word: str) -> tuple[str, bool | None]:

@@ -161,6 +161,9 @@ def _mode(report: Report) -> str:
 def _policy(report: Report) -> str:
     options = ", ".join(f"{name}={value}" for name, value in report.policy_options.items())
     name = f"{report.policy} ({options})" if options else report.policy
+    changes = [event.t_s for event in report.events if event.kind == "policy" and event.text.startswith("policy -> ")]
+    if changes:
+        name += f" since {changes[-1]:.1f}s, another before"
     return name if report.hash_key is None else f"{name}, keys {report.hash_key}"
 
 

@@ -86,15 +86,22 @@ class WatchUi:
             self.wanted = (self.wanted + (key if len(key) == 1 else " "))[:_WANTED_MOST]
 
     def type_weight(self, key: str) -> int | None:
-        """Take a key of a weight; return the weight once it is whole."""
+        """Take a key of a weight; return the weight once it is whole. What is none is not taken for another."""
         if key == "backspace":
             self.weight = self.weight[:-1]
-        elif key.isascii() and key.isdigit():
-            self.weight = (self.weight + key)[:_DIGITS]
-        elif key in ("enter", "esc"):
+        elif key == "esc" or (key == "enter" and not self.weight):
             self.typing = ""
-            return int(self.weight) if key == "enter" and self.weight else None
+        elif key == "enter" and self.is_weight:
+            self.typing = ""
+            return int(self.weight)
+        elif len(key) == 1 or key == "space":
+            self.weight = (self.weight + (key if len(key) == 1 else " "))[:_WANTED_MOST]
         return None
+
+    @property
+    def is_weight(self) -> bool:
+        """Whether what was typed so far is a weight."""
+        return self.weight.isascii() and self.weight.isdigit() and len(self.weight) <= _DIGITS
 
 
 def watch_footer(report: WatchReport, ui: WatchUi, width: int, look: Look) -> str:
@@ -106,7 +113,9 @@ def watch_footer(report: WatchReport, ui: WatchUi, width: int, look: Look) -> st
     if ui.typing == "filter":
         return _typed(f" /{look.show(ui.wanted)}_  Enter: keep  Esc: all instances", width, look)
     if ui.typing == "weight":
-        return _typed(f" weight {ui.weight}_  Enter: go on  Esc: leave it  {look.show(ui.weighed)}", width, look)
+        odd = bool(ui.weight) and not ui.is_weight
+        words = "no weight: digits only" if odd else "Enter: go on"
+        return _typed(f" weight {look.show(ui.weight)}_  {words}  Esc: leave it  {look.show(ui.weighed)}", width, look)
     line = hints(_fitting(width), width, look)
     return line + look.paint(look.style.muted, _CHECKING) if report.checking and width >= _CHECKING_WIDTH else line
 

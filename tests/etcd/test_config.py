@@ -2,7 +2,7 @@ from __future__ import annotations
 
 import pytest
 
-from lbctl.errors import RegistryError, UsageError
+from lbctl.errors import UsageError
 from lbctl.etcd.channel import Channel
 from lbctl.etcd.config import EtcdConfig, parse_endpoints
 
@@ -40,7 +40,7 @@ def test_the_password_is_never_shown() -> None:
 
 
 def test_a_certificate_that_cannot_be_read_is_named() -> None:
-    with pytest.raises(RegistryError, match=r"cannot read /no/ca\.pem: No such file"):
+    with pytest.raises(UsageError, match=r"cannot read /no/ca\.pem: No such file"):
         Channel(EtcdConfig(cacert="/no/ca.pem"), "127.0.0.1:1")
 
 

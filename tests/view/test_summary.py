@@ -172,3 +172,12 @@ def test_whoever_could_not_wait_gets_two_lines() -> None:
         "Stopped by Ctrl-C after 12.1s (6,244 of 10,000)",
         "ok 6,219 (99.60%)  errors 25 (0.40%)  cancelled 0  516/s  p50 2.2ms  p99 15ms",
     ]
+
+
+def test_a_policy_that_was_changed_by_hand_is_not_said_to_have_made_all_picks() -> None:
+    report = replace(
+        sample(), policy="p2c", policy_options={}, events=(Event(2.94, "policy", None, "policy -> p2c", "change"),)
+    )
+    assert "  policy    p2c since 2.9s, another before, seed 7, deadline 20s" in summary(report).splitlines()
+    ejected = Event(2.0, "policy", None, "weights renewed", "change")
+    assert "  policy    p2c, seed 7, deadline 20s" in summary(replace(report, events=(ejected,))).splitlines()

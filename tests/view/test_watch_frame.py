@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from dataclasses import replace
 
+import pytest
+
 from lbctl.discovery.watch_report import WatchReport
 from lbctl.load.controls import Question
 from lbctl.model import Event
@@ -73,11 +75,20 @@ def test_what_there_is_no_room_for_gives_way_from_the_right() -> None:
 def test_keys_that_write_are_about_the_selected_instance() -> None:
     stage, view = looking()
     pressed(view, "j", "d", "x", "j", "w")
-    frame = pressed(view, "1", "x", "2", "backspace", "0")
+    frame = pressed(view, "1", "2", "backspace", "0")
     assert frame[-1].startswith(" weight 10_  Enter: go on  Esc: leave it  10.0.0.13:50051")
     pressed(view, "enter", "w", "7", "esc", "w", "enter")
     assert stage.calls == ["turn 10.0.0.12:50051", "deregister 10.0.0.12:50051", "weigh 10.0.0.13:50051 10"]
     assert pressed(view)[-1].startswith(" q quit  j/k select  w weight  d drain  x deregister  c check")
+
+
+@pytest.mark.parametrize("typed", ["1.5", "-4", "abc-1", "12345678", "1 0"])
+def test_what_is_no_weight_is_not_taken_for_another(typed: str) -> None:
+    stage, view = looking()
+    frame = pressed(view, "j", "w", *typed, "enter")
+    assert frame[-1].startswith(f" weight {typed}_  no weight: digits only  Esc: leave it  10.0.0.12:50051")
+    pressed(view, *["backspace"] * len(typed), "7", "enter")
+    assert stage.calls == ["weigh 10.0.0.12:50051 7"]
 
 
 def test_what_is_written_is_asked_about_first() -> None:
