@@ -35,7 +35,7 @@ def test_a_signal_ends_it_with_its_file(
         terminal.shows("BACKENDS 3/3")
         terminal.kill(number)
         assert terminal.ended() == status
-        assert terminal.given_back()
+        terminal.until(terminal.given_back, "the terminal restored")
         assert session_of(terminal.process.pid) == []
         out, said = terminal.output(), after(terminal)
     document = json.loads(saved.read_text())
@@ -53,7 +53,7 @@ def test_ctrl_c_three_times_in_a_row(demo: Standing) -> None:
         for _ in range(3):
             terminal.send("\x03")
         assert terminal.ended() == 130
-        assert terminal.given_back()
+        terminal.until(terminal.given_back, "the terminal restored")
         assert session_of(terminal.process.pid) == []
 
 
@@ -76,7 +76,7 @@ def test_it_is_stopped_and_goes_on_in_a_window_of_another_size(demo: Standing) -
         terminal.shows("THROUGHPUT rps")
         terminal.send("q")
         assert terminal.ended() == 0
-        assert terminal.given_back()
+        terminal.until(terminal.given_back, "the terminal restored")
 
 
 def test_in_the_background_of_a_shell_it_leaves_the_terminal_alone(

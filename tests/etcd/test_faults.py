@@ -280,7 +280,7 @@ async def test_a_frozen_member_of_three_hands_the_watch_to_another() -> None:
 
     assert mirror.kinds() == ["Lost", "Resumed"]
     assert mirror.reasons() == ["no answer to keepalive"]
-    assert mirror.served_by == members[1].endpoint
+    assert mirror.served_by in {each.endpoint for each in members[1:]}
 
 
 async def test_a_call_made_while_there_is_no_leader_waits_longer_than_for_a_connection() -> None:
