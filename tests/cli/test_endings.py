@@ -34,6 +34,17 @@ async def mute_etcd() -> AsyncIterator[tuple[str, asyncio.Event]]:
         yield f"{host}:{port}", came
 
 
+@asynccontextmanager
+async def waiting(command: str) -> AsyncIterator[Process]:
+    """A command that waits for an etcd that does not answer."""
+    async with mute_etcd() as (endpoint, came):
+        arguments = ("--endpoints", endpoint, "--dial-timeout", "1m", "--command-timeout", "1m")
+        async with lbctl(*command.split(), *arguments) as process:
+            async with asyncio.timeout(20):
+                await came.wait()
+            yield process
+
+
 async def ended(process: Process, number: signal.Signals) -> tuple[int, bytes, bytes]:
     process.send_signal(number)
     async with asyncio.timeout(20):
@@ -48,12 +59,8 @@ async def ended(process: Process, number: signal.Signals) -> tuple[int, bytes, b
 async def test_a_command_that_waits_for_etcd_ends_at_once_and_without_a_word(
     command: str, number: signal.Signals
 ) -> None:
-    async with mute_etcd() as (endpoint, came):
-        arguments = ("--endpoints", endpoint, "--dial-timeout", "1m", "--command-timeout", "1m")
-        async with lbctl(*command.split(), *arguments) as process:
-            async with asyncio.timeout(20):
-                await came.wait()
-            assert await ended(process, number) == (128 + number, b"", b"")
+    async with waiting(command) as process:
+        assert await ended(process, number) == (128 + number, b"", b"")
 
 
 @pytest.mark.e2e
@@ -62,12 +69,8 @@ async def test_a_command_that_waits_for_etcd_ends_at_once_and_without_a_word(
 async def test_what_goes_on_for_ever_ends_in_the_same_way_before_it_has_begun(
     command: str, number: signal.Signals, status: int
 ) -> None:
-    async with mute_etcd() as (endpoint, came):
-        arguments = ("--endpoints", endpoint, "--dial-timeout", "1m", "--command-timeout", "1m")
-        async with lbctl(*command.split(), *arguments) as process:
-            async with asyncio.timeout(20):
-                await came.wait()
-            assert await ended(process, number) == (status, b"", b"")
+    async with waiting(command) as process:
+        assert await ended(process, number) == (status, b"", b"")
 
 
 @pytest.mark.e2e
