@@ -66,6 +66,11 @@ def places(wanted: Wanted, listing: Collection[str]) -> list[str]:
     return fitting or candidates
 
 
+def may_be_unlisted(wanted: Wanted, listing: Collection[str]) -> bool:
+    """Tell whether a service is named that none of those listed is, so that only asking for it can tell."""
+    return FULL_NAME.fullmatch(wanted.service) is not None and not any(_ends(name, wanted.service) for name in listing)
+
+
 def own(listing: Collection[str]) -> list[str]:
     """List the services that are the backend's own, not gRPC's."""
     return [name for name in listing if FULL_NAME.fullmatch(name) and not is_infrastructure(name)]

@@ -98,6 +98,8 @@ async def find_method(source: Source, spelt: Wanted | None, who: str) -> Found:
         raise await _method_needed(source, who)
     wanted = spelt or lookup.parse(str(HEALTH_CHECK))
     catalog = await _catalog(source, lookup.places(wanted, source.listing))
+    if lookup.may_be_unlisted(wanted, source.listing):
+        catalog = await _unlisted(source, wanted.service) or catalog
     offered = HEALTH in source.listing or source.protocol == "files"  # which do not tell what a backend offers
     if (wanted.service, wanted.method) == HEALTH_CHECK and offered and not catalog[HEALTH]:
         method = _health_method()  # offered and not described
@@ -106,6 +108,12 @@ async def find_method(source: Source, spelt: Wanted | None, who: str) -> Found:
         await source.complete()
         method = build_method(source.files, name.service, name.method, source.origin)
     return Found(method, None, source.protocol, source, "" if spelt else NO_METHOD_NOTE)
+
+
+async def _unlisted(source: Source, service: str) -> Catalog:
+    """A service that is described although it is not listed: Python servers are told by hand what to list."""
+    found = await source.methods(service)
+    return {service: found} if found else {}
 
 
 async def _catalog(source: Source, services: Sequence[str]) -> Catalog:

@@ -69,9 +69,16 @@ async def test_a_refusal_that_has_nothing_to_do_with_versions_is_final() -> None
 
 
 async def test_a_full_name_is_found_though_the_listing_leaves_it_out() -> None:
-    async with serving(reflecting(Reflection(echo_files(), ["test.Admin"]), V1)) as endpoint:
-        found = await load_method([endpoint], "test.Admin/Reset", timeout_s=5)
-    assert found.method.full_name == "test.Admin/Reset"
+    async with serving(reflecting(Reflection(echo_files(), ["test.Echo"]), V1)) as endpoint:
+        for spelt in ("test.Admin/Reset", "test.Admin.Reset"):
+            found = await load_method([endpoint], spelt, timeout_s=5)
+            assert found.method.full_name == "test.Admin/Reset"
+        with pytest.raises(NotFound) as raised:
+            await load_method([endpoint], "test.Admin/Reste", timeout_s=5)
+        assert raised.value.hint == "did you mean test.Admin/Reset?"
+        with pytest.raises(NotFound) as raised:
+            await load_method([endpoint], "test.Amdin/Reset", timeout_s=5)
+        assert raised.value.hint.startswith("methods: test.Echo/Say")
 
 
 async def test_without_a_method_the_health_check_is_called_and_said() -> None:
