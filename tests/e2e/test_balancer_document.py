@@ -7,7 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from tests.cli.test_config import SEED, STATIC
+from tests.cli.config_files import SEED
+from tests.cli.test_config import STATIC
 from tests.e2e.conftest import Standing
 from tests.e2e.runs import events_of, hammer, lbctl, picks_by_weight
 
